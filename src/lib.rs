@@ -1,0 +1,4 @@
+//! nuncio
+
+pub mod domain;
+pub mod provider;
