@@ -1,4 +1,5 @@
 //! nuncio
 
 pub mod domain;
+pub mod ledger;
 pub mod provider;
