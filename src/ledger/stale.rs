@@ -82,7 +82,7 @@ impl Ledger {
                 from stale where n.id = stale.id
                 returning
                     n.id, n.channel, n.key, n.recipient, n.content, n.stream, n.seq, n.send_at,
-                    n.expires_at, n.attempt, n.sends, n.generation, n.provider, n.checks,
+                    n.given_expires_at, n.attempt, n.sends, n.generation, n.provider, n.checks,
                     n.empty_reads, n.request_hash as "request_hash!", n.doubt_cause as "cause!",
                     n.doubt_generation < n.generation as "older_key_in_doubt!",
                     coalesce(n.first_request_at, n.accepted_at) as "first_request_at!",
@@ -110,7 +110,7 @@ impl Ledger {
                         to: row.recipient,
                         content: read_content(&row.content),
                         send_at: row.send_at,
-                        expires_at: row.expires_at,
+                        expires_at: row.given_expires_at,
                         stream: row.stream,
                         seq: row.seq,
                     },
