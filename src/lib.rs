@@ -1,4 +1,5 @@
 //! nuncio
 
+pub mod config;
 pub mod domain;
 pub mod provider;
