@@ -5,8 +5,10 @@
 //! fuzzed and reasoned about as plain functions, and nobody else decides about timeouts,
 //! redirects and retries.
 
+pub mod clean;
 pub mod client;
 pub mod http;
+pub mod retry_after;
 
 use std::sync::Arc;
 use std::time::Duration;
