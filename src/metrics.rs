@@ -59,7 +59,10 @@ type Gauge64 = Gauge<f64, AtomicU64>;
 
 /// Every metric of a process.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the help text beside each name in `new` says it")]
+#[expect(
+    missing_docs,
+    reason = "the help text beside each name in `new` says it"
+)]
 pub struct Metrics {
     registry: Registry,
     pub received: Family<ByChannel, Counter>,
@@ -126,30 +129,106 @@ impl Metrics {
 
     fn register(&mut self) {
         let r = &mut self.registry;
-        r.register("received", "Deliveries taken from the queue", self.received.clone());
-        r.register("claims", "Notifications brought to the ledger, by what became of them", self.claims.clone());
+        r.register(
+            "received",
+            "Deliveries taken from the queue",
+            self.received.clone(),
+        );
+        r.register(
+            "claims",
+            "Notifications brought to the ledger, by what became of them",
+            self.claims.clone(),
+        );
         r.register("duplicates_dropped", "Notifications that were known already; zero for ever means that dedup was never tested", self.duplicates_dropped.clone());
-        r.register("quarantined", "Messages that could not become a row", self.quarantined.clone());
-        r.register("outcomes", "Requests to providers, by what they taught", self.outcomes.clone());
-        r.register("settled", "Changes of phase by a sender", self.settled.clone());
-        r.register("moves_lost", "Changes of phase that came too late: somebody else had decided", self.moves_lost.clone());
-        r.register("request_seconds", "Time from request to complete answer", self.request_seconds.clone());
-        r.register("resolver_verdicts", "Decisions of the resolver", self.verdicts.clone());
-        r.register("possible_duplicates", "Notifications sent again while in doubt", self.possible_duplicates.clone());
-        r.register("consumer_attached", "1 while the channel's queue is being read", self.consumer_attached.clone());
-        r.register("channel_paused", "1 while a channel rests because the provider refuses the account", self.channel_paused.clone());
-        r.register("ledger_errors", "Statements that the database did not carry out", self.ledger_errors.clone());
-        r.register("resolver_last_success_timestamp_seconds", "When the last resolver pass ended well, Unix time", self.resolver_last_success.clone());
-        r.register("open_rows", "Rows in queued and sending", self.open_rows.clone());
-        r.register("stale_rows", "Rows in sending past their lease: on the stuck list", self.stale_rows.clone());
-        r.register("in_doubt_rows", "Rows in doubt by phase and cause", self.in_doubt.clone());
-        r.register("oldest_sending_seconds", "Age of the oldest row in sending", self.oldest_sending.clone());
-        r.register("oldest_doubt_seconds", "Age of the oldest doubt", self.oldest_doubt.clone());
+        r.register(
+            "quarantined",
+            "Messages that could not become a row",
+            self.quarantined.clone(),
+        );
+        r.register(
+            "outcomes",
+            "Requests to providers, by what they taught",
+            self.outcomes.clone(),
+        );
+        r.register(
+            "settled",
+            "Changes of phase by a sender",
+            self.settled.clone(),
+        );
+        r.register(
+            "moves_lost",
+            "Changes of phase that came too late: somebody else had decided",
+            self.moves_lost.clone(),
+        );
+        r.register(
+            "request_seconds",
+            "Time from request to complete answer",
+            self.request_seconds.clone(),
+        );
+        r.register(
+            "resolver_verdicts",
+            "Decisions of the resolver",
+            self.verdicts.clone(),
+        );
+        r.register(
+            "possible_duplicates",
+            "Notifications sent again while in doubt",
+            self.possible_duplicates.clone(),
+        );
+        r.register(
+            "consumer_attached",
+            "1 while the channel's queue is being read",
+            self.consumer_attached.clone(),
+        );
+        r.register(
+            "channel_paused",
+            "1 while a channel rests because the provider refuses the account",
+            self.channel_paused.clone(),
+        );
+        r.register(
+            "ledger_errors",
+            "Statements that the database did not carry out",
+            self.ledger_errors.clone(),
+        );
+        r.register(
+            "resolver_last_success_timestamp_seconds",
+            "When the last resolver pass ended well, Unix time",
+            self.resolver_last_success.clone(),
+        );
+        r.register(
+            "open_rows",
+            "Rows in queued and sending",
+            self.open_rows.clone(),
+        );
+        r.register(
+            "stale_rows",
+            "Rows in sending past their lease: on the stuck list",
+            self.stale_rows.clone(),
+        );
+        r.register(
+            "in_doubt_rows",
+            "Rows in doubt by phase and cause",
+            self.in_doubt.clone(),
+        );
+        r.register(
+            "oldest_sending_seconds",
+            "Age of the oldest row in sending",
+            self.oldest_sending.clone(),
+        );
+        r.register(
+            "oldest_doubt_seconds",
+            "Age of the oldest doubt",
+            self.oldest_doubt.clone(),
+        );
     }
 
     /// Takes over a reading of the ledger.
     pub fn show(&self, rows: &OpenRows) {
-        let phase = |phase: &str| self.open_rows.get_or_create_owned(&ByPhase { phase: phase.into() });
+        let phase = |phase: &str| {
+            self.open_rows.get_or_create_owned(&ByPhase {
+                phase: phase.into(),
+            })
+        };
         phase("queued").set(rows.queued);
         phase("sending").set(rows.sending);
         self.stale_rows.set(rows.stale);

@@ -73,7 +73,11 @@ impl Resolver {
             ledger,
             client,
             metrics,
-            channels: config.channels.iter().map(|c| (c.name.clone(), c.clone())).collect(),
+            channels: config
+                .channels
+                .iter()
+                .map(|c| (c.name.clone(), c.clone()))
+                .collect(),
             providers,
             batch: config.resolver.batch,
             max_resends: config.resolver.max_resends,
@@ -121,7 +125,10 @@ impl Resolver {
     pub async fn dry_pass(&self) -> Result<Report, LedgerError> {
         let brakes = Brakes::new(self.max_resends);
         let names: Vec<String> = self.channels.keys().map(ToString::to_string).collect();
-        let rows = self.ledger.peek_stale(&names, self.batch, self.lease()).await?;
+        let rows = self
+            .ledger
+            .peek_stale(&names, self.batch, self.lease())
+            .await?;
         let mut report = Report {
             dry_run: true,
             taken: rows.len(),
@@ -136,7 +143,6 @@ impl Resolver {
             report.add(verdict::Written {
                 key: row.notification.key.clone(),
                 channel: row.notification.channel.clone(),
-                id: row.notification.id,
                 told: verdict::tell(&row, &case, &verdict),
                 name: verdict::name(&verdict),
                 took_place: true,
@@ -174,7 +180,11 @@ impl Resolver {
         let name = verdict::name(&decided);
         let told = verdict::tell(&row, &case, &decided);
         let took_place = match verdict::as_move(&row, &decided, requested, &told) {
-            Ok(change) => self.ledger.apply(&[change]).await?.contains(&row.notification.id),
+            Ok(change) => self
+                .ledger
+                .apply(&[change])
+                .await?
+                .contains(&row.notification.id),
             Err(error) => {
                 tracing::error!(%error, id = %row.notification.id, "a decision is not legal");
                 false
@@ -186,7 +196,6 @@ impl Resolver {
         Ok(verdict::Written {
             key: row.notification.key.clone(),
             channel: row.notification.channel.clone(),
-            id: row.notification.id,
             told,
             name,
             took_place,
@@ -252,14 +261,23 @@ impl Resolver {
             until: row.last_request_at,
         };
         let answer = match provider.adapter.look_up(&question) {
-            _ if brakes.look_ups_rest(&provider.name) => failed("look-ups rest: several failed in a row"),
+            _ if brakes.look_ups_rest(&provider.name) => {
+                failed("look-ups rest: several failed in a row")
+            }
             None => failed("the provider's log cannot be asked about this"),
-            Some(request) => match self.client.exchange(&request, provider.request_timeout).await {
+            Some(request) => match self
+                .client
+                .exchange(&request, provider.request_timeout)
+                .await
+            {
                 Ok(answer) => provider.adapter.found(&question, &answer),
                 Err(failure) => failed(&failure.to_string()),
             },
         };
-        brakes.looked_up(&provider.name, !matches!(answer, LookUpAnswer::Failed { .. }));
+        brakes.looked_up(
+            &provider.name,
+            !matches!(answer, LookUpAnswer::Failed { .. }),
+        );
         let LookUpAnswer::Found(ids) = answer else {
             return Ok(answer);
         };
@@ -280,7 +298,10 @@ impl Resolver {
 
     fn count(&self, channel: &Arc<str>, decided: &Verdict) {
         let name = verdict::name(decided);
-        self.metrics.verdicts.get_or_create(&result(channel, name)).inc();
+        self.metrics
+            .verdicts
+            .get_or_create(&result(channel, name))
+            .inc();
         if matches!(decided, Verdict::SendAgain { .. }) {
             self.metrics
                 .possible_duplicates

@@ -50,8 +50,17 @@ mod tests {
             Ok("+442079460018".into())
         );
         for wrong in [
-            "", "+", "112", "+00 000", "020 7946 0018", "0044207946001", "+0442079460018",
-            "+44 20 7946 0018", "+4420794600181234", "+1415555267x5", "\u{ff0b}442079460018",
+            "",
+            "+",
+            "112",
+            "+00 000",
+            "020 7946 0018",
+            "0044207946001",
+            "+0442079460018",
+            "+44 20 7946 0018",
+            "+4420794600181234",
+            "+1415555267x5",
+            "\u{ff0b}442079460018",
             "+\u{664}\u{664}2079460018",
         ] {
             assert!(canonical(Kind::Sms, wrong).is_err(), "{wrong}");
@@ -64,7 +73,15 @@ mod tests {
             canonical(Kind::Email, "Ann.B@EXAMPLE.org"),
             Ok("Ann.B@example.org".into())
         );
-        for wrong in ["", "ann", "ann@", "jörg@example.org", "info@bücher.example", "a@b@c", "a\r\nb@example.org"] {
+        for wrong in [
+            "",
+            "ann",
+            "ann@",
+            "jörg@example.org",
+            "info@bücher.example",
+            "a@b@c",
+            "a\r\nb@example.org",
+        ] {
             assert!(canonical(Kind::Email, wrong).is_err(), "{wrong}");
         }
     }

@@ -71,7 +71,10 @@ impl Intake {
         let mut jobs = Vec::with_capacity(candidates.len());
         for (candidate, answer) in candidates.into_iter().zip(answers) {
             let name = &lane.channel.name;
-            lane.metrics.claims.get_or_create(&result(name, answered(&answer))).inc();
+            lane.metrics
+                .claims
+                .get_or_create(&result(name, answered(&answer)))
+                .inc();
             match answer {
                 Ok(Claim::Claimed) => jobs.push(candidate),
                 Ok(Claim::Queued | Claim::Expired) => {}
@@ -172,7 +175,8 @@ impl Intake {
 /// Acks a batch with one frame. Only ever on the AMQP channel that its deliveries came on: tags
 /// start again at one on the next.
 pub async fn ack_up_to(amqp: &AmqpChannel, last: u64) -> lapin::Result<()> {
-    amqp.basic_ack(last, BasicAckOptions { multiple: true }).await
+    amqp.basic_ack(last, BasicAckOptions { multiple: true })
+        .await
 }
 
 async fn hand_on(
@@ -246,7 +250,11 @@ fn quarantined(lane: &Lane, delivery: &Delivery, rejection: Rejection) -> Quaran
         reason: rejection.reason,
         detail: rejection.detail,
         body: delivery.data.clone(),
-        message_id: delivery.properties.message_id().as_ref().map(ToString::to_string),
+        message_id: delivery
+            .properties
+            .message_id()
+            .as_ref()
+            .map(ToString::to_string),
     }
 }
 

@@ -130,7 +130,11 @@ impl QueueReader {
     fn attached(&self, yes: bool) {
         self.attached.store(yes, Ordering::Relaxed);
         let label = metrics::channel(&self.lane.channel.name);
-        let gauge = self.lane.metrics.consumer_attached.get_or_create_owned(&label);
+        let gauge = self
+            .lane
+            .metrics
+            .consumer_attached
+            .get_or_create_owned(&label);
         gauge.set(i64::from(yes));
     }
 
@@ -168,7 +172,10 @@ impl QueueReader {
     async fn read(&self, mut subscription: Subscription, stop: &CancellationToken) -> bool {
         let mut waiting = VecDeque::new();
         let mut read_any = false;
-        while self.fill(&mut subscription.consumer, &mut waiting, stop).await {
+        while self
+            .fill(&mut subscription.consumer, &mut waiting, stop)
+            .await
+        {
             read_any = true;
             let Some(slots) = self.lane.take_slots(waiting.len().min(BATCH), stop).await else {
                 break;

@@ -180,10 +180,16 @@ fn accept(
         );
     }
     if key.len() > 1024 {
-        return reject("bad_key", format!("the key has {} bytes; at most 1,024", key.len()));
+        return reject(
+            "bad_key",
+            format!("the key has {} bytes; at most 1,024", key.len()),
+        );
     }
     if has_nul(&wire) || key.contains('\0') {
-        return reject("nul_character", "a text contains U+0000, which the ledger cannot store");
+        return reject(
+            "nul_character",
+            "a text contains U+0000, which the ledger cannot store",
+        );
     }
     let to = match recipient::canonical(channel.kind, &wire.to) {
         Ok(to) => to,
@@ -250,11 +256,10 @@ fn check_content(kind: Kind, wire: &Wire) -> Result<(), Rejection> {
     }
     // These become header lines: a line break in one would be a header of its own.
     let lines = [&wire.subject, &wire.from, &wire.reply_to];
-    if lines
-        .into_iter()
-        .flatten()
-        .any(|line| line.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')))
-    {
+    if lines.into_iter().flatten().any(|line| {
+        line.chars()
+            .any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+    }) {
         return reject(
             "bad_content",
             "subject, from or reply_to has a control character or line break",

@@ -17,11 +17,7 @@ const DEAD: &str = ".dead";
 ///
 /// # Errors
 /// The broker's refusal, or a lost connection.
-pub async fn declare(
-    amqp: &AmqpChannel,
-    broker: &Broker,
-    channel: &Channel,
-) -> lapin::Result<()> {
+pub async fn declare(amqp: &AmqpChannel, broker: &Broker, channel: &Channel) -> lapin::Result<()> {
     let dead_exchange = format!("{}{DEAD}", broker.exchange);
     let dead_queue = format!("{}{DEAD}", channel.queue);
     for exchange in [&broker.exchange, &dead_exchange] {
@@ -44,7 +40,10 @@ pub async fn declare(
     arguments.insert("x-dead-letter-exchange".into(), text(&dead_exchange));
     arguments.insert("x-dead-letter-routing-key".into(), text(&channel.queue));
     if let Some(limit) = channel.delivery_limit {
-        arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(limit.into()));
+        arguments.insert(
+            "x-delivery-limit".into(),
+            AMQPValue::LongLongInt(limit.into()),
+        );
     }
     queue(amqp, &channel.queue, arguments).await?;
     bind(amqp, &channel.queue, &broker.exchange, &channel.name).await

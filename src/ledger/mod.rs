@@ -46,6 +46,21 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether a schema error is one of reaching the database, not of what is in it.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        !matches!(
+            self,
+            Self::Schema(
+                MigrateError::VersionMissing(_)
+                    | MigrateError::VersionMismatch(_)
+                    | MigrateError::VersionTooOld(..)
+                    | MigrateError::VersionTooNew(..)
+                    | MigrateError::Dirty(_)
+            )
+        )
+    }
+
     /// Whether the data, not the database, is at fault: repeating the statement cannot help.
     #[must_use]
     pub fn is_about_the_data(&self) -> bool {

@@ -6,7 +6,6 @@
 //! | timeout, reset, or an answer without end after the first byte was written | [`Failure::Unknown`] |
 //! | a complete answer, whatever its status | an [`Answer`], which the adapter reads |
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};

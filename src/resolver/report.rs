@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use comfy_table::{Table, presets::UTF8_HORIZONTAL_ONLY};
 use serde::Serialize;
 
 use super::verdict::Written;
+use crate::table::{figures, table};
 
 /// What one pass of the resolver did.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -74,21 +74,28 @@ impl fmt::Display for Report {
         if self.taken == 0 {
             return write!(f, "Nothing is in doubt.");
         }
-        let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY);
-        table.set_header(["channel", "decision", "rows"]);
+        let mut table = table(["channel", "decision", "rows"]);
+        figures(&mut table, 2);
         for (channel, verdicts) in &self.verdicts {
             for (verdict, rows) in verdicts {
                 table.add_row([channel.clone(), (*verdict).to_owned(), rows.to_string()]);
             }
         }
-        write!(f, "{table}")?;
-        let lines = if self.dry_run { &self.rows } else { &self.parked };
+        write!(f, "{}", table.trim_fmt())?;
+        let lines = if self.dry_run {
+            &self.rows
+        } else {
+            &self.parked
+        };
         for line in lines {
             write!(f, "\n{} {:?}: {}", line.channel, line.key, line.told)?;
         }
         if self.lost > 0 {
-            write!(f, "\n{} decisions came too late: somebody else had decided.", self.lost)?;
+            write!(
+                f,
+                "\n{} decisions came too late: somebody else had decided.",
+                self.lost
+            )?;
         }
         if self.dry_run {
             write!(f, "\nDry run: nothing was written and nothing was sent.")?;

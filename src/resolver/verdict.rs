@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::domain::outcome::LookUpAnswer;
 use crate::domain::phase::{IllegalMove, Phase};
 use crate::domain::resolve::{Case, Evidence, Verdict};
@@ -16,7 +14,6 @@ use crate::worker::send::{doubt_words, tell as tell_outcome};
 pub(super) struct Written {
     pub key: String,
     pub channel: Arc<str>,
-    pub id: Uuid,
     pub told: String,
     pub name: &'static str,
     pub took_place: bool,
@@ -27,7 +24,6 @@ impl Written {
         Self {
             key: row.notification.key.clone(),
             channel: row.notification.channel.clone(),
-            id: row.notification.id,
             told: String::new(),
             name: "waits",
             took_place: false,
@@ -83,7 +79,11 @@ pub(super) fn as_move(
             .wait(Duration::from_secs(1))
             .doubt(DoubtAfter::Kept),
     };
-    let change = if requested { change.requested() } else { change };
+    let change = if requested {
+        change.requested()
+    } else {
+        change
+    };
     Ok(change.note("resolver", "decision", told.to_owned()))
 }
 
@@ -96,9 +96,13 @@ fn asked(row: &StaleRow, case: &Case) -> String {
     let provider = &row.provider;
     let key = row.notification.send_key(row.generation);
     let age = words(case.last_request_age);
-    let settle = case.capability.look_up.times().map_or_else(String::new, |(settle, _)| {
-        format!(" (settle time {})", words(settle))
-    });
+    let settle = case
+        .capability
+        .look_up
+        .times()
+        .map_or_else(String::new, |(settle, _)| {
+            format!(" (settle time {})", words(settle))
+        });
     match &case.evidence {
         Evidence::None => doubt_words(case.cause).to_owned(),
         Evidence::Replay(outcome) => format!(
@@ -107,12 +111,16 @@ fn asked(row: &StaleRow, case: &Case) -> String {
         ),
         Evidence::LookUp(LookUpAnswer::Found(ids)) => format!(
             "asked {provider} for {key}: {} ({})",
-            if ids.len() == 1 { "1 message".to_owned() } else { format!("{} messages, more than we sent", ids.len()) },
+            if ids.len() == 1 {
+                "1 message".to_owned()
+            } else {
+                format!("{} messages, more than we sent", ids.len())
+            },
             ids.join(", "),
         ),
-        Evidence::LookUp(LookUpAnswer::Absent) => format!(
-            "asked {provider} for {key}: 0 messages, {age} after the last attempt{settle}"
-        ),
+        Evidence::LookUp(LookUpAnswer::Absent) => {
+            format!("asked {provider} for {key}: 0 messages, {age} after the last attempt{settle}")
+        }
         Evidence::LookUp(LookUpAnswer::Failed { text, .. }) => {
             format!("asked {provider} for {key} and learnt nothing: {text}")
         }
@@ -139,7 +147,10 @@ fn follows(case: &Case, verdict: &Verdict) -> String {
         Verdict::Park if !case.sends_left => {
             "nothing can be known, and the attempts are used up: parked for a person".into()
         }
-        Verdict::Park => format!("nothing can be known, {} parks it for a person", case.policy),
+        Verdict::Park => format!(
+            "nothing can be known, {} parks it for a person",
+            case.policy
+        ),
         Verdict::Unconfirmed => "too old to be sent, and nobody can say whether it was".into(),
     }
 }

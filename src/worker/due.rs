@@ -122,7 +122,11 @@ async fn begin(
     };
     let new_key = generation != row.generation;
     let known = row.request_hash.is_some() && !new_key;
-    if !known && !ledger.stamp(held.id, row.attempt, request.hash(), new_key).await? {
+    if !known
+        && !ledger
+            .stamp(held.id, row.attempt, request.hash(), new_key)
+            .await?
+    {
         lane.metrics.moves_lost.inc();
         return Ok(());
     }

@@ -135,7 +135,10 @@ impl Lane {
         }
         pause.last = (pause.last * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
         pause.until = Some(now + pause.last);
-        self.metrics.channel_paused.get_or_create(&metrics::channel(&self.channel.name)).set(1);
+        self.metrics
+            .channel_paused
+            .get_or_create(&metrics::channel(&self.channel.name))
+            .set(1);
         tracing::error!(
             channel = %self.channel.name,
             provider = %self.channel.provider.name,
@@ -150,7 +153,10 @@ impl Lane {
         let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
         if pause.last > Duration::ZERO {
             *pause = Pause::default();
-            self.metrics.channel_paused.get_or_create(&metrics::channel(&self.channel.name)).set(0);
+            self.metrics
+                .channel_paused
+                .get_or_create(&metrics::channel(&self.channel.name))
+                .set(0);
             tracing::info!(channel = %self.channel.name, "the provider takes messages again");
         }
     }

@@ -25,7 +25,13 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
         } else if !lease_covers(&job, lane.channel.provider.request_timeout) {
             not_begun(NotSent::LeaseTooShort, "the claim would have ended first")
         } else {
-            attempt(&lane.client, &lane.channel.provider, &job.request, &lane.metrics).await
+            attempt(
+                &lane.client,
+                &lane.channel.provider,
+                &job.request,
+                &lane.metrics,
+            )
+            .await
         };
         finish(&lane, job.held, &outcome, job.slot).await;
     }
@@ -66,12 +72,7 @@ fn not_begun(cause: NotSent, text: &str) -> Outcome {
 }
 
 /// Decides what becomes of a claim after its outcome, and hands that to the settler.
-pub(super) async fn finish(
-    lane: &Lane,
-    held: Held,
-    outcome: &Outcome,
-    slot: OwnedSemaphorePermit,
-) {
+pub(super) async fn finish(lane: &Lane, held: Held, outcome: &Outcome, slot: OwnedSemaphorePermit) {
     let name = &lane.channel.name;
     lane.metrics
         .outcomes

@@ -82,7 +82,9 @@ impl Writer {
         loop {
             match self.ledger.apply(moves).await {
                 Ok(took_place) => return Some(took_place),
-                Err(error) if error.is_about_the_data() => return Some(self.one_by_one(moves).await),
+                Err(error) if error.is_about_the_data() => {
+                    return Some(self.one_by_one(moves).await);
+                }
                 Err(error) => {
                     self.metrics.ledger_errors.inc();
                     tracing::warn!(%error, rows = moves.len(), "outcomes could not be written yet");
