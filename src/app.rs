@@ -146,7 +146,7 @@ async fn migrated(ledger: &Ledger, stop: &CancellationToken) -> Result<bool, Led
     loop {
         match ledger.migrate().await {
             Ok(()) => return Ok(true),
-            Err(error @ LedgerError::Schema(_)) if !error.is_passing() => return Err(error),
+            Err(error) if !error.may_pass() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "waiting for the database");
                 if !reconnect.pause(stop).await {

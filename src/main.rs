@@ -77,7 +77,7 @@ async fn command(cli: Cli) -> ExitCode {
             with(config(), async |config| {
                 match publish::run(&config, &args).await {
                     Ok(said) => say(&said),
-                    Err(error) => fail(&format!("{error:#}"), 1),
+                    Err(error) => fail(&error, 1),
                 }
             })
             .await

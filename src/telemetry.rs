@@ -4,6 +4,8 @@
 //! an attempt, a reason out of a closed list and an error of our own. It never holds a recipient,
 //! content, a producer's key, a secret, a URL, or a provider's words that were not cleaned.
 
+use std::io::IsTerminal as _;
+
 use tracing::Level;
 use tracing_subscriber::filter::{EnvFilter, filter_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -17,7 +19,9 @@ pub fn start(format: LogFormat) {
     let wanted = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let own =
         filter_fn(|event| event.target().starts_with("nuncio") || *event.level() <= Level::WARN);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),

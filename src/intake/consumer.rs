@@ -73,11 +73,12 @@ pub async fn connect(broker: &Broker, name: &str) -> Result<Connection, OpenErro
 /// When the broker does not answer, or has something else under one of the names.
 pub async fn verify(broker: &Broker, lanes: &[Arc<Lane>]) -> Result<(), OpenError> {
     let connection = connect(broker, "nuncio topology").await?;
+    let amqp = connection.create_channel().await?;
     for lane in lanes {
-        let amqp = connection.create_channel().await?;
         topology::declare(&amqp, broker, &lane.channel).await?;
     }
     // The topology stands; how this connection ends does not matter.
+    let _ = amqp.close(200, "done".into()).await;
     let _ = connection.close(200, "done".into()).await;
     Ok(())
 }

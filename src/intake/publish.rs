@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::consumer::connect;
 use super::decode::{Envelope, decode};
+use super::topology;
 use crate::config::Config;
 
 /// Persistent: the message survives a restart of the broker.
@@ -139,8 +140,10 @@ pub async fn run(config: &Config, args: &PublishArgs) -> anyhow::Result<String> 
     let notification = decode(channel, &body, &Envelope::default())
         .map_err(|wrong| anyhow!("would be quarantined ({}): {}", wrong.reason, wrong.detail))?;
     let connection = connect(&config.broker, "nuncio publish").await?;
-    let publisher =
-        Publisher::new(connection.create_channel().await?, &config.broker.exchange).await?;
+    let amqp = connection.create_channel().await?;
+    // So that the first message can be published before the first worker runs.
+    topology::declare(&amqp, &config.broker, channel).await?;
+    let publisher = Publisher::new(amqp, &config.broker.exchange).await?;
     publisher.publish(&channel.name, &body, None).await?;
     // The broker has it; how the connection ends does not matter.
     let _ = connection.close(200, "done".into()).await;

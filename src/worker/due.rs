@@ -68,14 +68,14 @@ async fn pass(lane: &Lane, ledger: &Ledger, stop: &CancellationToken) -> Result<
         )
         .await?;
     let full = page.claimed.len() + page.expired == wanted;
-    let count = |what, rows: usize| {
-        lane.metrics
-            .claims
-            .get_or_create(&result(&channel.name, what))
-            .inc_by(rows as u64);
-    };
-    count("due", page.claimed.len());
-    count("expired", page.expired);
+    for (what, rows) in [("due", page.claimed.len()), ("expired", page.expired)] {
+        if rows > 0 {
+            lane.metrics
+                .claims
+                .get_or_create(&result(&channel.name, what))
+                .inc_by(rows as u64);
+        }
+    }
     for row in page.claimed {
         if let Some(slot) = slots.split(1) {
             begin(lane, ledger, row, lease_ends, slot).await?;
