@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::call::Credentials;
+use super::call::{Credentials, header_value};
 use crate::config::{Section, values};
 
 /// Reads `auth`: bearer, basic, or a header of the provider's own. `None` when something in it is
@@ -77,7 +77,7 @@ fn secret_header(
     name: HeaderName,
     value: &SecretString,
 ) -> Option<(HeaderName, HeaderValue)> {
-    let Ok(mut value) = HeaderValue::from_str(value.expose_secret()) else {
+    let Ok(mut value) = header_value(value.expose_secret()) else {
         auth.wrong(
             key,
             "the secret has a character that a header cannot carry, perhaps a line end",
