@@ -168,6 +168,9 @@ fn a_file_that_is_not_toml_shows_where() {
         "a.b = 1\n[a]\nb = 2",
         "\u{0}",
         "x = \"\\q\"",
+        "a.b = 1\n[[a]]",
+        "[[a]]\n[a.b]\n[[a.b]]",
+        "[a]\n[[a]]",
     ] {
         assert!(wrong(text).contains("error"), "{text:?}");
     }

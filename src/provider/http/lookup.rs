@@ -140,47 +140,64 @@ impl Log {
         let Some(records) = seen.json().and_then(|json| records(&self.records, json)) else {
             return failed("the answer has no list of records");
         };
-        match self.ours(question, &records) {
-            Err(why) => LookUpAnswer::Failed {
+        let Search { ids, foreign } = match self.search(question, &records) {
+            Ok(search) => search,
+            Err(why) => {
+                return LookUpAnswer::Failed {
+                    retry_after: None,
+                    text: why.to_owned(),
+                };
+            }
+        };
+        if !ids.is_empty() {
+            LookUpAnswer::Found(ids)
+        } else if self.is_whole(&seen, foreign) {
+            LookUpAnswer::Absent
+        } else {
+            let text = "no record of ours, but this may not be the whole log".to_owned();
+            LookUpAnswer::Failed {
                 retry_after: None,
-                text: why.to_owned(),
-            },
-            Ok(ids) if !ids.is_empty() => LookUpAnswer::Found(ids),
-            Ok(_) if self.is_whole(&seen, &records) => LookUpAnswer::Absent,
-            Ok(_) => LookUpAnswer::Failed {
-                retry_after: None,
-                text: "no record of ours, but this may not be the whole log".to_owned(),
-            },
+                text,
+            }
         }
     }
 
-    fn ours(
-        &self,
-        question: &Question<'_>,
-        records: &[&Value],
-    ) -> Result<Vec<String>, &'static str> {
-        let mut ids = Vec::new();
-        for record in records.iter().filter(|record| self.only.hold(record)) {
-            if let Record::Ours(id) = self.matching.record(question, record)? {
-                ids.push(clean(id, LONGEST_ID));
+    fn search(&self, question: &Question<'_>, records: &[&Value]) -> Result<Search, &'static str> {
+        let mut search = Search::default();
+        for record in records {
+            let counts = self.only.hold(record);
+            match self.matching.record(question, record) {
+                Ok(Record::Ours(id)) if counts => search.ids.push(clean(id, LONGEST_ID)),
+                Err(why) if counts => return Err(why),
+                Ok(Record::Foreign) => search.foreign = true,
+                Ok(Record::Ours(_)) | Err(_) => {}
             }
         }
-        ids.sort();
-        ids.dedup();
-        Ok(ids)
+        search.ids.sort();
+        search.ids.dedup();
+        Ok(search)
     }
 
     /// Whether an answer without our record is all that the log has. Where the file says how to
     /// tell, that decides. Else records under other references show that the log did not do what
     /// it was asked, and ours may be on another page. By recipient, other records are expected,
     /// and a "no" is never proof.
-    fn is_whole(&self, seen: &Seen<'_>, records: &[&Value]) -> bool {
+    fn is_whole(&self, seen: &Seen<'_>, foreign: bool) -> bool {
         match (&self.complete, &self.matching) {
             (Some(complete), _) => seen.json().is_some_and(|json| complete.hold(json)),
-            (None, Match::Reference { .. }) => records.is_empty(),
+            (None, Match::Reference { .. }) => !foreign,
             (None, Match::Recipient { .. }) => true,
         }
     }
+}
+
+/// What a search of the records found.
+#[derive(Default)]
+struct Search {
+    /// The ids of the records that are ours.
+    ids: Vec<String>,
+    /// There were records of others.
+    foreign: bool,
 }
 
 /// The records, if the answer has a place for them: an error in a 200 has none, and must not look

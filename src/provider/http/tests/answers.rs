@@ -305,6 +305,37 @@ fn an_id_may_be_in_a_header_or_in_text() {
 }
 
 #[test]
+fn an_earlier_acceptance_needs_its_id_where_nothing_else_proves_it() {
+    let adapter = adapter(
+        r#"[providers.p.send]
+        url = "https://p.example/{{ to }}"
+        answers = [
+          { status = "2xx", header = { "Idempotent-Replayed" = "true" }, id = "$.id", means = "already" },
+          { status = 409, id = "$.id", means = "already" },
+          { status = "2xx", id = "$.id", means = "accepted" },
+        ]"#,
+    );
+    let replayed = [("idempotent-replayed", "TRUE")];
+    assert_eq!(
+        adapter.outcome(&answer(200, &replayed, r#"{"id":"a"}"#)),
+        accepted("a", true)
+    );
+    assert_eq!(
+        adapter.outcome(&answer(200, &[], r#"{"id":"a"}"#)),
+        accepted("a", false)
+    );
+    assert!(matches!(
+        adapter.outcome(&answer(200, &replayed, "{}")),
+        Outcome::Unknown { .. }
+    ));
+    let without_id = Outcome::Accepted {
+        provider_id: None,
+        already: true,
+    };
+    assert_eq!(adapter.outcome(&answer(409, &[], "")), without_id);
+}
+
+#[test]
 fn rules_that_prove_nothing_are_mistakes() {
     let table = [
         ("{ means = \"accepted\" }", "\"accepted\" needs proof"),

@@ -159,6 +159,16 @@ fn absent_is_believed_only_when_the_log_said_so() {
 }
 
 #[test]
+fn a_record_of_ours_that_does_not_count_leaves_the_log_believable() {
+    let adapter = by_reference("where = { \"$.status\" = [\"queued\", \"sent\"] }");
+    let log = |status: &str| {
+        format!(r#"{{"records":[{{"id":"a","status":"{status}","meta":{{"ref":"{KEY}"}}}}]}}"#)
+    };
+    assert_eq!(ask(&*adapter, 200, &log("queued")), found(&["a"]));
+    assert_eq!(ask(&*adapter, 200, &log("rejected")), LookUpAnswer::Absent);
+}
+
+#[test]
 fn a_log_that_says_when_it_is_complete_is_believed_about_that() {
     let adapter = by_reference("complete = { \"$.more\" = false }");
     let foreign = r#"{"id":"x","meta":{"ref":"another"}}"#;
