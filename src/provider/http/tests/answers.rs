@@ -61,7 +61,8 @@ fn every_meaning_gives_its_outcome() {
     let adapter = adapter(EVERY_MEANING);
     let wait = [("retry-after", "7")];
     let replayed = [("idempotent-replayed", "true")];
-    let table: [(u16, &[(&str, &str)], &str, Outcome); 15] = [
+    type Row<'a> = (u16, &'a [(&'a str, &'a str)], &'a str, Outcome);
+    let table: [Row<'_>; 15] = [
         (
             202,
             &[],
