@@ -1,0 +1,294 @@
+//! Every change of phase after the first claim: one compare-and-set statement, in batches.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Ledger, LedgerError, seconds};
+use crate::domain::outcome::Doubt;
+use crate::domain::phase::{IllegalMove, Phase};
+use crate::domain::settle::Source;
+
+/// What a move does to the doubt about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtAfter {
+    /// Evidence ended it, or there was none.
+    Ended,
+    /// As before.
+    Kept,
+    /// It begins, or goes on for this cause.
+    Because(Doubt),
+}
+
+/// A line of a notification's history.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// Who: `worker`, `resolver`, or a person's name.
+    pub actor: String,
+    /// What kind of thing happened: `outcome`, `look-up`, `decision`, `person`.
+    pub event: &'static str,
+    /// What was tried or decided, and why, in words.
+    pub detail: String,
+}
+
+/// One change of phase, tied to the attempt and the phase that it was decided for.
+#[derive(Clone, Debug)]
+pub struct Move {
+    id: Uuid,
+    attempt: u32,
+    from: Phase,
+    to: Phase,
+    /// From now until the row is due, or its lease ends. For open phases only.
+    wait: Option<Duration>,
+    doubt: DoubtAfter,
+    source: Option<Source>,
+    provider_id: Option<String>,
+    /// The attempt did not count: no request was made, or not because of this message.
+    uncounted: bool,
+    /// A request was made and may have had an effect until now.
+    requested: bool,
+    new_key: bool,
+    checked: bool,
+    empty_read: bool,
+    possible_duplicate: bool,
+    text: Option<String>,
+    note: Option<Note>,
+}
+
+impl Move {
+    /// A move of the row's `attempt` between two phases.
+    ///
+    /// # Errors
+    /// When the list of legal moves does not have it.
+    pub fn new(id: Uuid, attempt: u32, from: Phase, to: Phase) -> Result<Self, IllegalMove> {
+        from.may_become(to)?;
+        Ok(Self {
+            id,
+            attempt,
+            from,
+            to,
+            wait: None,
+            doubt: DoubtAfter::Ended,
+            source: None,
+            provider_id: None,
+            uncounted: false,
+            requested: false,
+            new_key: false,
+            checked: false,
+            empty_read: false,
+            possible_duplicate: false,
+            text: None,
+            note: None,
+        })
+    }
+
+    /// Due, or leased, for this long from now.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// What becomes of the doubt; without this it ends.
+    #[must_use]
+    pub fn doubt(mut self, doubt: DoubtAfter) -> Self {
+        self.doubt = doubt;
+        self
+    }
+
+    /// What proves that it was sent, and the provider's id.
+    #[must_use]
+    pub fn proof(mut self, source: Source, provider_id: Option<String>) -> Self {
+        self.source = Some(source);
+        self.provider_id = provider_id;
+        self
+    }
+
+    /// The attempt does not count against the cap.
+    #[must_use]
+    pub fn uncounted(mut self) -> Self {
+        self.uncounted = true;
+        self
+    }
+
+    /// A request of this attempt may have had an effect until now.
+    #[must_use]
+    pub fn requested(mut self) -> Self {
+        self.requested = true;
+        self
+    }
+
+    /// The next request goes out under the next generation's send key.
+    #[must_use]
+    pub fn new_key(mut self, new_key: bool) -> Self {
+        self.new_key = new_key;
+        self
+    }
+
+    /// A resolver pass that taught nothing; perhaps a settled look-up that found nothing.
+    #[must_use]
+    pub fn checked(mut self, empty_read: bool) -> Self {
+        self.checked = true;
+        self.empty_read = empty_read;
+        self
+    }
+
+    /// It is sent again while in doubt.
+    #[must_use]
+    pub fn possible_duplicate(mut self) -> Self {
+        self.possible_duplicate = true;
+        self
+    }
+
+    /// The provider's last words, already cleaned.
+    #[must_use]
+    pub fn text(mut self, text: &str) -> Self {
+        if !text.is_empty() {
+            self.text = Some(text.to_owned());
+        }
+        self
+    }
+
+    /// A line for the history, written only if the move takes place.
+    #[must_use]
+    pub fn note(mut self, actor: &str, event: &'static str, detail: String) -> Self {
+        self.note = Some(Note {
+            actor: actor.to_owned(),
+            event,
+            detail,
+        });
+        self
+    }
+
+    /// The row that it is about.
+    #[must_use]
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// The phase that it leads to.
+    #[must_use]
+    pub fn to(&self) -> Phase {
+        self.to
+    }
+}
+
+impl Ledger {
+    /// Carries out a batch of moves in one statement and says which took place. A move whose row
+    /// is no longer at its attempt and phase changes nothing: somebody else decided.
+    ///
+    /// # Errors
+    /// When the database did not answer. The moves may then have taken place; repeating them is
+    /// harmless, but reports as lost those that had.
+    pub async fn apply(&self, moves: &[Move]) -> Result<HashSet<Uuid>, LedgerError> {
+        let mut sorted: Vec<&Move> = moves.iter().collect();
+        sorted.sort_by_key(|m| m.id);
+        let each = || sorted.iter();
+        let ids: Vec<Uuid> = each().map(|m| m.id).collect();
+        let attempts: Vec<i32> = each()
+            .map(|m| i32::try_from(m.attempt).unwrap_or(i32::MAX))
+            .collect();
+        let froms: Vec<&str> = each().map(|m| m.from.as_str()).collect();
+        let tos: Vec<&str> = each().map(|m| m.to.as_str()).collect();
+        let waits: Vec<Option<f64>> = each().map(|m| m.wait.map(seconds)).collect();
+        let keeps: Vec<bool> = each().map(|m| m.doubt == DoubtAfter::Kept).collect();
+        let causes: Vec<Option<&str>> = each()
+            .map(|m| match m.doubt {
+                DoubtAfter::Because(cause) => Some(cause.as_str()),
+                DoubtAfter::Ended | DoubtAfter::Kept => None,
+            })
+            .collect();
+        let sources: Vec<Option<&str>> = each().map(|m| m.source.map(Source::as_str)).collect();
+        let provider_ids: Vec<Option<&str>> = each().map(|m| m.provider_id.as_deref()).collect();
+        let flags: Vec<i32> = each().map(|m| m.flags()).collect();
+        let texts: Vec<Option<&str>> = each().map(|m| m.text.as_deref()).collect();
+        let note = |m: &&&Move| m.note.clone();
+        let actors: Vec<Option<String>> = each().map(|m| note(&m).map(|n| n.actor)).collect();
+        let events: Vec<Option<&str>> = each().map(|m| m.note.as_ref().map(|n| n.event)).collect();
+        let details: Vec<Option<&str>> = each()
+            .map(|m| m.note.as_ref().map(|n| &*n.detail))
+            .collect();
+        self.run(async |connection| {
+            let rows = sqlx::query_scalar!(
+                r#"
+                with u as (
+                    select * from unnest(
+                        $1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[], $6::bool[],
+                        $7::text[], $8::text[], $9::text[], $10::int[], $11::text[], $12::text[],
+                        $13::text[], $14::text[])
+                    as u(id, attempt, was, becomes, wait, keeps_doubt, cause, source, provider_id,
+                         flags, said, actor, event, detail)
+                ), moved as (
+                    update notification n set
+                        phase = u.becomes::phase,
+                        due_at = now() + make_interval(secs => u.wait),
+                        settled_at = case
+                            when u.becomes not in ('queued', 'sending', 'parked') then now() end,
+                        doubt_since = case when u.keeps_doubt then n.doubt_since
+                            when u.cause is not null then coalesce(n.doubt_since, now()) end,
+                        doubt_cause = case when u.keeps_doubt then n.doubt_cause else u.cause end,
+                        doubt_generation = case when u.keeps_doubt then n.doubt_generation
+                            when u.cause is not null then coalesce(n.doubt_generation, n.generation) end,
+                        settled_by = u.source,
+                        provider_id = coalesce(u.provider_id, n.provider_id),
+                        sends = n.sends - (u.flags & 1),
+                        last_request_at = case when u.flags & 2 > 0 then now()
+                            else n.last_request_at end,
+                        generation = n.generation + (u.flags & 4) / 4,
+                        first_request_at = case when u.flags & 4 = 0 then n.first_request_at end,
+                        request_hash = case when u.flags & 4 = 0 then n.request_hash end,
+                        checks = case when u.flags & 8 > 0 then n.checks + 1 else 0 end,
+                        empty_reads = n.empty_reads + (u.flags & 16) / 16,
+                        possible_duplicates = n.possible_duplicates + (u.flags & 32) / 32,
+                        last_text = coalesce(u.said, n.last_text)
+                    from u
+                    where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
+                    returning n.id, n.attempt
+                ), noted as (
+                    insert into history (notification_id, attempt, actor, event, detail)
+                    select moved.id, moved.attempt, u.actor, u.event, u.detail
+                    from moved join u using (id) where u.detail is not null
+                )
+                select id from moved
+                "#,
+                &ids,
+                &attempts,
+                &froms as &[&str],
+                &tos as &[&str],
+                &waits as &[Option<f64>],
+                &keeps,
+                &causes as &[Option<&str>],
+                &sources as &[Option<&str>],
+                &provider_ids as &[Option<&str>],
+                &flags,
+                &texts as &[Option<&str>],
+                &actors as &[Option<String>],
+                &events as &[Option<&str>],
+                &details as &[Option<&str>],
+            )
+            .fetch_all(connection)
+            .await?;
+            Ok(rows.into_iter().collect())
+        })
+        .await
+    }
+}
+
+impl Move {
+    /// The yes-or-no parts as one number a row, since each array costs on the way.
+    fn flags(&self) -> i32 {
+        [
+            self.uncounted,
+            self.requested,
+            self.new_key,
+            self.checked,
+            self.empty_read,
+            self.possible_duplicate,
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(bit, set)| i32::from(set) << bit)
+        .sum()
+    }
+}

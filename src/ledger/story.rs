@@ -1,0 +1,1 @@
+//! What a person on call asks the ledger.
