@@ -8,7 +8,7 @@ use super::address::Address;
 use super::body::Body;
 use super::template::Template;
 use crate::config::{Common, Section, inner, values};
-use crate::provider::{Request, Unrenderable};
+use crate::provider::{Credentials, Request, Unrenderable};
 
 /// Headers that the client writes itself, or that would change how the answer is read.
 const OURS: &[HeaderName] = &[
@@ -30,16 +30,13 @@ const METHODS: &[(&str, Method)] = &[
     ("PATCH", Method::PATCH),
 ];
 
-/// A name and a secret value for a header.
-pub(super) type Credentials = Option<(HeaderName, HeaderValue)>;
-
 /// A request with placeholders.
 pub(super) struct Call {
     method: Method,
     address: Address,
     headers: Vec<(HeaderName, Template)>,
     body: Body,
-    credentials: Credentials,
+    credentials: Option<Credentials>,
 }
 
 impl Call {
@@ -49,7 +46,7 @@ impl Call {
         default: Method,
         variables: &[&[&str]],
         common: &Common,
-        credentials: Option<&Credentials>,
+        credentials: Option<Credentials>,
     ) -> Option<Self> {
         let method = section
             .optional("method", values::choice(METHODS))
@@ -70,7 +67,7 @@ impl Call {
             address: address?,
             headers: headers?,
             body: body?,
-            credentials: credentials.cloned().flatten(),
+            credentials,
         })
     }
 

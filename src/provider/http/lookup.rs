@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::call::{Call, Credentials};
+use super::call::Call;
 use super::conditions::{Conditions, Expected, Seen, json_path};
 use super::records::{Match, Record};
 use super::template::{MESSAGE, TIMES};
@@ -17,7 +17,7 @@ use crate::domain::capability::LookUp;
 use crate::domain::outcome::LookUpAnswer;
 use crate::provider::clean::{clean, redact};
 use crate::provider::retry_after::retry_after;
-use crate::provider::{Answer, Question, Request};
+use crate::provider::{Answer, Credentials, Question, Request};
 
 /// Providers' ids are shorter; this only bounds what a hostile answer can store.
 const LONGEST_ID: usize = 200;
@@ -64,20 +64,20 @@ impl Log {
     pub(super) fn read(
         mut section: Section<'_, '_>,
         common: &Common,
-        auth: Option<&Credentials>,
+        auth: Option<Option<Credentials>>,
         capability: Option<LookUp>,
     ) -> Option<Self> {
         let own = if section.has("auth") {
             auth::read(&mut section)
         } else {
-            auth.cloned()
+            auth
         };
         let call = Call::read(
             &mut section,
             Method::GET,
             &[MESSAGE, TIMES],
             common,
-            own.as_ref(),
+            own.clone().flatten(),
         );
         let records = section.required("records", records_path);
         let by_reference = match capability {

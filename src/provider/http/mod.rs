@@ -24,13 +24,13 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Adapter, Answer, Message, Question, Request, Unrenderable};
+use super::{Adapter, Answer, Credentials, Message, Question, Request, Unrenderable};
 use crate::config::{Common, Own, Section, values};
 use crate::domain::capability::{Capability, Dedupe, LookUp};
 use crate::domain::outcome::{LookUpAnswer, Outcome};
 
 use answers::Answers;
-use call::{Call, Credentials};
+use call::Call;
 use lookup::Log;
 use template::MESSAGE;
 
@@ -74,13 +74,13 @@ impl Adapter for HttpProvider {
 pub(crate) fn read(section: &mut Section<'_, '_>, common: &Common) -> Own {
     let dedupe = read_dedupe(section);
     let auth = auth::read(section);
-    let send = read_send(section, common, auth.as_ref(), dedupe);
+    let send = read_send(section, common, auth.clone().flatten(), dedupe);
     let mut lookup = section.section("lookup");
     let look_up = match &mut lookup {
         Some(lookup) => lookup::read_capability(lookup),
         None => Some(LookUp::None),
     };
-    let log = lookup.map(|lookup| Log::read(lookup, common, auth.as_ref(), look_up));
+    let log = lookup.map(|lookup| Log::read(lookup, common, auth.clone(), look_up));
     if let (Some(LookUp::ByReference { .. }), Some((call, _))) = (look_up, &send)
         && !call.reads(&["send_key"])
     {
@@ -115,7 +115,7 @@ pub(crate) fn read(section: &mut Section<'_, '_>, common: &Common) -> Own {
 fn read_send(
     section: &mut Section<'_, '_>,
     common: &Common,
-    auth: Option<&Credentials>,
+    auth: Option<Credentials>,
     dedupe: Option<Dedupe>,
 ) -> Option<(Call, Answers)> {
     if !section.has("send") {

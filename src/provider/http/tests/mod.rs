@@ -3,7 +3,9 @@
 mod answers;
 mod dialects;
 mod hostile;
+mod injection;
 mod lookup;
+mod proof;
 mod requests;
 
 use std::sync::Arc;
