@@ -104,8 +104,16 @@ impl Resolver {
             let mut decisions = stream::iter(rows)
                 .map(|row| self.settle(row, lease_ends, &brakes))
                 .buffer_unordered(AT_ONCE);
+            // Every row that was begun is finished, also when the database fails one of them.
+            let mut failed = None;
             while let Some(decided) = decisions.next().await {
-                report.add(decided?);
+                match decided {
+                    Ok(written) => report.add(written),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
             if !full {
                 break;

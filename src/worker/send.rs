@@ -88,6 +88,7 @@ pub(super) async fn finish(lane: &Lane, held: Held, outcome: &Outcome, slot: Own
         Outcome::NotSent { .. } | Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
     }
     let attempt = Attempt {
+        number: held.attempt,
         sends: held.sends,
         max_sends: lane.channel.max_sends,
         in_doubt: held.in_doubt,
