@@ -230,7 +230,8 @@ impl Resolver {
                 (Verdict::Replay, Some(provider), Some(request)) if may_replay => {
                     let lease_ends = taken_at + self.lease();
                     requested = true;
-                    Evidence::Replay(self.replay(provider, request, lease_ends).await)
+                    let outcome = self.replay(provider, request, lease_ends).await;
+                    Evidence::Replay(outcome.without(&row.notification.to))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -264,7 +265,7 @@ impl Resolver {
         brakes: &Brakes,
     ) -> Result<LookUpAnswer, LedgerError> {
         let question = Question {
-            message: message(row, channel),
+            message: Message::new(channel, &row.notification, row.generation),
             from: row.first_request_at,
             until: row.last_request_at,
         };
@@ -326,18 +327,9 @@ fn failed(text: &str) -> LookUpAnswer {
     }
 }
 
-fn message<'a>(row: &'a StaleRow, channel: &Channel) -> Message<'a> {
-    Message {
-        send_key: row.notification.send_key(row.generation),
-        kind: channel.kind,
-        to: &row.notification.to,
-        content: &row.notification.content,
-        expires_at: row.notification.expires_at,
-    }
-}
-
 fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
-    provider.adapter.request(&message(row, channel)).ok()
+    let message = Message::new(channel, &row.notification, row.generation);
+    provider.adapter.request(&message).ok()
 }
 
 fn case(
