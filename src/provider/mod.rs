@@ -5,6 +5,7 @@
 //! fuzzed and reasoned about as plain functions, and nobody else decides about timeouts,
 //! redirects and retries.
 
+pub mod clean;
 pub mod client;
 pub mod http;
 
