@@ -2,4 +2,5 @@
 
 pub mod domain;
 pub mod ledger;
+pub mod ops;
 pub mod provider;
