@@ -51,9 +51,8 @@ impl Ledger {
     pub async fn rows(&self, filter: &Filter, limit: u32) -> Result<Vec<Row>, LedgerError> {
         let (since, since_ago) = parts(filter.since);
         let (until, until_ago) = parts(filter.until);
-        // Lets the planner use the small indexes of open rows.
-        let open = !filter.phases.is_empty()
-            && (filter.phases.iter()).all(|phase| matches!(phase, Phase::Queued | Phase::Sending));
+        // Lets the planner use the small indexes of open and of parked rows.
+        let open = !filter.phases.is_empty() && filter.phases.iter().all(|phase| !phase.rests());
         self.run(async |connection| {
             let rows = sqlx::query!(
                 r#"
@@ -65,7 +64,7 @@ impl Ledger {
                 from notification
                 where ($1::uuid[] is null or id = any($1))
                     and (not $2::bool or phase = 'parked' or (phase = 'sending' and due_at <= now()))
-                    and (not $3::bool or due_at is not null)
+                    and (not $3::bool or due_at is not null or phase = 'parked')
                     and (cardinality($4::phase[]) = 0 or phase = any($4))
                     and ($5::text is null or channel = $5)
                     and ($6::text is null or provider = $6)

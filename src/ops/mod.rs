@@ -6,7 +6,7 @@
 //! - [`mod@prune`] forgets what has rested for long.
 //!
 //! Each command is a set of arguments and an async function from the ledger to an exit code. What
-//! is printed came from producers, providers and people, so all of it passes [`words`], which
+//! is printed came from producers, providers and people, so all of it passes the module `words`, which
 //! leaves nothing that a terminal would obey.
 
 pub mod explain;

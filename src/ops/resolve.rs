@@ -29,10 +29,10 @@ pub struct ResolveArgs {
     /// What is decided.
     pub what: What,
     /// What proves that it was sent.
-    #[arg(long, value_name = "TEXT", requires = "sent", value_parser = person::text)]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["resend", "close", "cancel"], value_parser = person::text)]
     pub proof: Option<String>,
     /// The provider's own id for the message.
-    #[arg(long, value_name = "ID", requires = "sent", value_parser = person::text)]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["resend", "close", "cancel"], value_parser = person::text)]
     pub provider_id: Option<String>,
     /// Why.
     #[arg(long, value_name = "TEXT", value_parser = person::text)]
@@ -92,7 +92,14 @@ pub async fn run(
         Ok(change) => change,
         Err(reason) => return not_changed(args, &row, &reason, terminal),
     };
-    if args.attempt.is_none() && !args.yes && !confirmed(ledger, &row, &change, terminal).await? {
+    let ask = args.attempt.is_none() && !args.yes;
+    if ask && (args.json || terminal.input.is_none()) {
+        return Err(OpsError::Usage(
+            "nobody is asked here: give --attempt N as `nuncio explain` shows it, or --yes"
+                .to_owned(),
+        ));
+    }
+    if ask && !confirmed(ledger, &row, &change, terminal).await? {
         return not_changed(args, &row, "Not confirmed.", terminal);
     }
     let moved = ledger.apply(std::slice::from_ref(&change)).await;
@@ -133,12 +140,6 @@ async fn confirmed(
     change: &Move,
     terminal: &mut Terminal<'_>,
 ) -> Result<bool, OpsError> {
-    if terminal.input.is_none() {
-        return Err(OpsError::Usage(
-            "nobody is there to confirm: give --attempt N as `nuncio explain` shows it, or --yes"
-                .to_owned(),
-        ));
-    }
     let lines = ledger.history(row.id).await?;
     terminal.print(&story::told(row, &lines, None))?;
     let question = format!(

@@ -128,7 +128,11 @@ fn timeline(row: &Row, lines: &[Line]) -> String {
         0,
         "accepted from the queue; the row is committed".into(),
     )];
-    if let Some(at) = row.first_request_at {
+    // without a last possible request there was no first: it was put to rest when it was due
+    if let Some(at) = row
+        .first_request_at
+        .filter(|_| row.last_request_at.is_some())
+    {
         let words = match row.generation {
             1 => "claimed: from here on a request could leave".to_owned(),
             n => format!("from here on a request under send key {n} could leave"),
