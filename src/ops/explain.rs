@@ -21,7 +21,7 @@ pub struct ExplainArgs {
     /// Shows content and recipient; the history will say that you saw them.
     #[arg(long)]
     pub content: bool,
-    /// Who looks, for --content.
+    /// Who looks, for --content; $USER unless given.
     #[arg(long, value_name = "NAME", env = "USER", hide_env = true)]
     pub by: Option<String>,
     /// Prints JSON.

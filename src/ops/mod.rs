@@ -6,8 +6,8 @@
 //! - [`mod@prune`] forgets what has rested for long.
 //!
 //! Each command is a set of arguments and an async function from the ledger to an exit code. What
-//! is printed came from producers, providers and people, so all of it passes the module `words`, which
-//! leaves nothing that a terminal would obey.
+//! is printed came from producers, providers and people, so all of it passes the module
+//! `words`, which leaves nothing that a terminal would obey.
 
 pub mod explain;
 pub mod list;

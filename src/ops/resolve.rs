@@ -37,7 +37,7 @@ pub struct ResolveArgs {
     /// Why.
     #[arg(long, value_name = "TEXT", value_parser = person::text)]
     pub reason: String,
-    /// Who decides.
+    /// Who decides; $USER unless given.
     #[arg(long, value_name = "NAME", env = "USER", hide_env = true, value_parser = person::name)]
     pub by: String,
     /// The attempt that `nuncio explain` showed; without it the row is shown, and you are asked.

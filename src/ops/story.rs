@@ -27,7 +27,7 @@ pub(super) fn told(row: &Row, lines: &[Line], content: Option<&Content>) -> Stri
     let _ = write!(
         text,
         "\nWhat happened (UTC; it is {})\n",
-        words::time(row.now, row.now)
+        row.now.format("%Y-%m-%d %H:%M:%S")
     );
     text.push_str(&timeline(row, lines));
     text
