@@ -1,106 +1,86 @@
-//! Retention: forgets notifications that have rested for long. One pass, or one every so often.
-//!
-//! Exits with 0 when the pass is done, 2 when it could not work, 64 when the arguments make no
-//! sense.
+//! Retention as a job for cron or Kubernetes: one pass, or one every so often.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use nuncio::app::stop_on_signal;
+use nuncio::config;
 use nuncio::ledger::Ledger;
-use nuncio::ops::prune::{PruneArgs, PruneError, run};
+use nuncio::ops::prune::{PruneArgs, PruneError, PruneReport, run};
 use nuncio::ops::{COULD_NOT, DONE, USAGE};
-use tokio::signal::unix::{SignalKind, signal};
+use nuncio::telemetry;
 
 /// Forgets notifications that have rested for long, and old messages in quarantine.
+///
+/// A redelivery of a forgotten key is sent again: keep rows for longer than any queue, dead-letter
+/// queue or replay can hold a message.
+///
+/// Exit code: 0 done, 2 it could not do its work, 64 the configuration or the arguments cannot be
+/// used.
 #[derive(Parser)]
-#[command(name = "prune", version)]
-struct Arguments {
-    /// The configuration file.
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "NUNCIO_CONFIG",
-        default_value = "nuncio.toml"
-    )]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    /// Configuration file.
+    #[arg(long, env = "NUNCIO_CONFIG", default_value = "nuncio.toml")]
     config: PathBuf,
-    /// Goes on, with a pass this often; without it there is one pass.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Go on, one pass each time this has passed, such as 24h; without it, one pass.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     every: Option<Duration>,
-    /// Prints the report as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     prune: PruneArgs,
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { DONE });
-        }
+    let cli = Cli::parse();
+    let config = match config::load(&cli.config, &|name| std::env::var(name).ok()) {
+        Ok(config) => config,
+        Err(errors) => return fail(&errors, USAGE),
     };
-    let ledger = match open(&arguments) {
+    telemetry::start(config.log.format);
+    let database = &config.database;
+    let ledger = match Ledger::open(&database.url, 1, database.pgbouncer) {
         Ok(ledger) => ledger,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(USAGE);
-        }
+        Err(error) => return fail(&error, COULD_NOT),
     };
-    // Cut short, a pass leaves nothing half done: each of its statements stands alone.
-    tokio::select! {
-        code = passes(&ledger, &arguments) => ExitCode::from(code),
-        () = stopped() => ExitCode::from(DONE),
-    }
-}
-
-fn open(_arguments: &Arguments) -> Result<Ledger, String> {
-    let url = std::env::var("NUNCIO_DATABASE_URL")
-        .map_err(|error| format!("NUNCIO_DATABASE_URL: {error}"))?;
-    Ledger::open(&url.into(), 1, false).map_err(|error| error.to_string())
-}
-
-async fn passes(ledger: &Ledger, arguments: &Arguments) -> u8 {
+    let stop = stop_on_signal();
     loop {
-        let code = pass(ledger, arguments).await;
-        match arguments.every {
-            // asked again, it would be refused again
-            Some(_) if code == USAGE => return code,
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return code,
+        // Cut short, a pass leaves nothing half done: each of its statements stands alone.
+        let code = tokio::select! {
+            () = stop.cancelled() => return ExitCode::from(DONE),
+            done = pass(&ledger, &cli.prune) => match done {
+                Ok(report) => say(&report, cli.json),
+                // asked again, it would be refused again
+                Err(error @ PruneError::TooYoung(_)) => return fail(&error, USAGE),
+                Err(error @ PruneError::Ledger(_)) => fail(&error, COULD_NOT),
+            },
+        };
+        let Some(every) = cli.every else {
+            return code;
+        };
+        tokio::select! {
+            () = stop.cancelled() => return code,
+            () = tokio::time::sleep(every) => {}
         }
     }
 }
 
-async fn pass(ledger: &Ledger, arguments: &Arguments) -> u8 {
-    match run(ledger, &arguments.prune).await {
-        Ok(report) if arguments.json => print!("{}", report.json()),
-        Ok(report) => print!("{}", report.text()),
-        Err(error) => {
-            eprintln!("prune: {error}");
-            return match error {
-                PruneError::TooYoung(_) => USAGE,
-                PruneError::Ledger(_) => COULD_NOT,
-            };
-        }
-    }
-    DONE
+async fn pass(ledger: &Ledger, args: &PruneArgs) -> Result<PruneReport, PruneError> {
+    ledger.migrate().await?;
+    run(ledger, args).await
 }
 
-/// Waits for the signal to stop. A container's first process would not be ended by it otherwise.
-async fn stopped() {
-    let (Ok(mut end), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = end.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+fn say(report: &PruneReport, json: bool) -> ExitCode {
+    println!("{}", if json { report.json() } else { report.text() });
+    ExitCode::from(DONE)
+}
+
+fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("prune: {error}");
+    ExitCode::from(code)
 }

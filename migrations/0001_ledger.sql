@@ -18,6 +18,9 @@ create table notification (
     stream              text,
     seq                 bigint,
     send_at             timestamptz,
+    -- As the producer gave it, and so in the request; and what is checked: that, or else the
+    -- channel's default age from here.
+    given_expires_at    timestamptz,
     expires_at          timestamptz,
     accepted_at         timestamptz not null default now(),
 

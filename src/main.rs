@@ -1,1 +1,129 @@
-fn main() {}
+//! The command line: one enum of commands, each a few lines into the library.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use nuncio::app::{self, Role};
+use nuncio::config::{self, Config};
+use nuncio::intake::publish::{self, PublishArgs};
+use nuncio::plan::{self, PlanArgs};
+use nuncio::sandbox::{self, SandboxArgs};
+use nuncio::{check, telemetry};
+
+/// Exit code for a configuration that cannot be used (EX_USAGE of sysexits.h).
+const USAGE: u8 = 64;
+
+/// Sends SMS and email from RabbitMQ, keeps a ledger of every claim to send, and can say at any
+/// moment whether a message was sent, was not sent, or is in doubt, and what proves it.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    /// Configuration file.
+    #[arg(
+        long,
+        global = true,
+        env = "NUNCIO_CONFIG",
+        default_value = "nuncio.toml"
+    )]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Reads queues, sends, settles doubt. Scale by starting more.
+    Run {
+        /// What this process does.
+        #[arg(
+            long,
+            value_enum,
+            value_delimiter = ',',
+            default_value = "worker,resolver"
+        )]
+        role: Vec<Role>,
+    },
+    /// Checks the configuration, and tries the database, the broker and the providers' look-ups.
+    Check(check::CheckArgs),
+    /// Puts one notification on its queue.
+    Publish(PublishArgs),
+    /// A local provider with programmable faults, for trying things out.
+    Sandbox(SandboxArgs),
+    /// Says with numbers which policy fits a channel.
+    Plan(PlanArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error, 1),
+    };
+    runtime.block_on(command(cli))
+}
+
+async fn command(cli: Cli) -> ExitCode {
+    let config = || load(&cli.config);
+    match cli.command {
+        Command::Run { role } => with(config(), async |config| run(config, &role).await).await,
+        Command::Check(args) => {
+            with(config(), async |config| check::run(&config, &args).await).await
+        }
+        Command::Publish(args) => {
+            with(config(), async |config| {
+                match publish::run(&config, &args).await {
+                    Ok(said) => say(&said),
+                    Err(error) => fail(&error, 1),
+                }
+            })
+            .await
+        }
+        Command::Sandbox(args) => {
+            telemetry::start(config::LogFormat::Text);
+            match sandbox::run(args, app::stop_on_signal()).await {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => fail(&error, 1),
+            }
+        }
+        Command::Plan(args) => say(&plan::run(&args)),
+    }
+}
+
+async fn run(config: Config, roles: &[Role]) -> ExitCode {
+    telemetry::start(config.log.format);
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    match app::run(config, roles, app::stop_on_signal()).await {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => fail(&error, 1),
+    }
+}
+
+fn load(path: &std::path::Path) -> Result<Config, ExitCode> {
+    config::load(path, &|name| std::env::var(name).ok()).map_err(|errors| fail(&errors, USAGE))
+}
+
+async fn with(
+    config: Result<Config, ExitCode>,
+    run: impl AsyncFnOnce(Config) -> ExitCode,
+) -> ExitCode {
+    match config {
+        Ok(config) => run(config).await,
+        Err(code) => code,
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    println!("{text}");
+    ExitCode::SUCCESS
+}
+
+fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("nuncio: {error}");
+    ExitCode::from(code)
+}

@@ -9,6 +9,7 @@ pub mod notification;
 pub mod outcome;
 pub mod phase;
 pub mod policy;
+pub mod recipient;
 pub mod resolve;
 pub mod schedule;
 pub mod settle;

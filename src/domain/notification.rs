@@ -97,7 +97,7 @@ pub struct Notification {
     pub content: Content,
     /// Not before this.
     pub send_at: Option<DateTime<Utc>>,
-    /// Not after this.
+    /// Not after this, where the producer said so. (The ledger may hold a channel's default.)
     pub expires_at: Option<DateTime<Utc>>,
     /// Producer's name for a sequence of notifications of which only the newest is true.
     pub stream: Option<String>,

@@ -22,6 +22,8 @@ pub struct NewClaim {
     pub request_hash: [u8; 32],
     /// How long the claim is exclusively ours.
     pub lease: Duration,
+    /// The age at which it expires, where the producer gave no time.
+    pub expires_after: Option<Duration>,
 }
 
 /// What became of a [`NewClaim`].
@@ -121,18 +123,19 @@ impl Ledger {
         let providers: Vec<&str> = each().map(|c| &*c.provider).collect();
         let hashes: Vec<&[u8]> = each().map(|c| &c.request_hash[..]).collect();
         let leases: Vec<f64> = each().map(|c| seconds(c.lease)).collect();
+        let ages: Vec<Option<f64>> = each().map(|c| c.expires_after.map(seconds)).collect();
         self.run(async |connection| {
             let rows = sqlx::query!(
                 r#"
                 insert into notification (
-                    id, channel, key, recipient, content, stream, seq, send_at, expires_at,
-                    provider, request_hash,
+                    id, channel, key, recipient, content, stream, seq, send_at,
+                    given_expires_at, expires_at, provider, request_hash,
                     phase, attempt, sends, owner, due_at, first_request_at, last_request_at, settled_at)
                 select
                     u.id, u.channel, u.key, u.recipient, u.content, u.stream, u.seq, u.send_at,
-                    u.expires_at, u.provider, u.request_hash,
+                    u.expires_at, p.expires_at, u.provider, u.request_hash,
                     p.phase, p.now::int, p.now::int,
-                    case when p.now then $13::uuid end,
+                    case when p.now then $14::uuid end,
                     case p.phase when 'sending' then now() + make_interval(secs => u.lease)
                                  when 'queued' then u.send_at end,
                     case when p.now then now() end,
@@ -140,13 +143,18 @@ impl Ledger {
                     case when p.phase = 'expired' then now() end
                 from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
                             $7::bigint[], $8::timestamptz[], $9::timestamptz[], $10::text[],
-                            $11::bytea[], $12::float8[])
+                            $11::bytea[], $12::float8[], $13::float8[])
                     as u(id, channel, key, recipient, content, stream, seq, send_at, expires_at,
-                         provider, request_hash, lease)
+                         provider, request_hash, lease, age)
                 cross join lateral (
-                    select d.phase, d.phase = 'sending' as now
+                    select coalesce(
+                        u.expires_at, greatest(u.send_at, now()) + make_interval(secs => u.age)
+                    ) as expires_at
+                ) e
+                cross join lateral (
+                    select e.expires_at, d.phase, d.phase = 'sending' as now
                     from (select case
-                        when u.expires_at <= now() then 'expired'
+                        when e.expires_at <= now() then 'expired'
                         when u.send_at > now() then 'queued'
                         else 'sending' end::phase as phase) d
                 ) p
@@ -165,6 +173,7 @@ impl Ledger {
                 &providers as &[&str],
                 &hashes as &[&[u8]],
                 &leases,
+                &ages as &[Option<f64>],
                 token,
             )
             .fetch_all(connection)

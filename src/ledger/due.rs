@@ -81,7 +81,7 @@ impl Ledger {
                 from due where n.id = due.id
                 returning
                     n.id, n.phase as "phase: Phase", n.key, n.recipient, n.content, n.stream, n.seq,
-                    n.send_at, n.expires_at, n.attempt, n.sends, n.generation,
+                    n.send_at, n.given_expires_at, n.attempt, n.sends, n.generation,
                     n.request_hash as "request_hash!", n.doubt_since is not null as "in_doubt!"
                 "#,
                 &**channel,
@@ -106,7 +106,7 @@ impl Ledger {
                         to: row.recipient,
                         content: read_content(&row.content),
                         send_at: row.send_at,
-                        expires_at: row.expires_at,
+                        expires_at: row.given_expires_at,
                         stream: row.stream,
                         seq: row.seq,
                     },

@@ -49,6 +49,28 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether waiting may help: the database cannot be reached, or is not itself just now. What
+    /// is wrong with the schema stays wrong.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        let error = match self {
+            Self::TooSlow => return true,
+            Self::Database(error)
+            | Self::Schema(
+                MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
+            ) => error,
+            Self::Schema(_) => return false,
+        };
+        // class 08: connection; 25: read-only; 40: rolled back; 53: no resources; 57: shutting down
+        error.as_database_error().is_none_or(|error| {
+            error.code().is_some_and(|code| {
+                ["08", "25", "40", "53", "57"]
+                    .iter()
+                    .any(|class| code.starts_with(class))
+            })
+        })
+    }
+
     /// Whether the data, not the database, is at fault: repeating the statement cannot help.
     #[must_use]
     pub fn is_about_the_data(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use super::claim::read_content;
@@ -63,74 +64,25 @@ impl Ledger {
         lease: Duration,
         token: Uuid,
     ) -> Result<Vec<StaleRow>, LedgerError> {
+        self.run(async |connection| take(connection, channels, limit, lease, token).await)
+            .await
+    }
+
+    /// What [`Ledger::take_over`] would take, taken in a transaction that is rolled back.
+    ///
+    /// # Errors
+    /// When the database did not answer.
+    pub async fn peek_stale(
+        &self,
+        channels: &[String],
+        limit: u32,
+        lease: Duration,
+    ) -> Result<Vec<StaleRow>, LedgerError> {
         self.run(async |connection| {
-            let rows = sqlx::query!(
-                r#"
-                with stale as (
-                    select id from notification
-                    where due_at <= now() and phase = 'sending' and channel = any($1)
-                    order by due_at limit $2
-                    for update skip locked
-                )
-                update notification n set
-                    attempt = n.attempt + 1,
-                    owner = $3,
-                    doubt_since = coalesce(n.doubt_since, n.due_at),
-                    doubt_cause = coalesce(n.doubt_cause, 'worker_lost'),
-                    doubt_generation = coalesce(n.doubt_generation, n.generation),
-                    due_at = now() + make_interval(secs => $4)
-                from stale where n.id = stale.id
-                returning
-                    n.id, n.channel, n.key, n.recipient, n.content, n.stream, n.seq, n.send_at,
-                    n.expires_at, n.attempt, n.sends, n.generation, n.provider, n.checks,
-                    n.empty_reads, n.request_hash as "request_hash!", n.doubt_cause as "cause!",
-                    n.doubt_generation < n.generation as "older_key_in_doubt!",
-                    coalesce(n.first_request_at, n.accepted_at) as "first_request_at!",
-                    coalesce(n.last_request_at, now()) as "last_request_at!",
-                    extract(epoch from now() - coalesce(n.first_request_at, n.accepted_at))::float8
-                        as "key_age!",
-                    extract(epoch from now() - n.last_request_at)::float8 as last_request_age,
-                    extract(epoch from now() - n.doubt_since)::float8 as "doubt_age!",
-                    coalesce(n.expires_at <= now(), false) as "expired!"
-                "#,
-                channels,
-                i64::from(limit),
-                token,
-                seconds(lease),
-            )
-            .fetch_all(connection)
-            .await?;
-            Ok(rows
-                .into_iter()
-                .map(|row| StaleRow {
-                    notification: Notification {
-                        id: row.id,
-                        channel: Arc::from(row.channel),
-                        key: row.key,
-                        to: row.recipient,
-                        content: read_content(&row.content),
-                        send_at: row.send_at,
-                        expires_at: row.expires_at,
-                        stream: row.stream,
-                        seq: row.seq,
-                    },
-                    attempt: count(row.attempt),
-                    sends: count(row.sends),
-                    generation: count(row.generation),
-                    provider: row.provider,
-                    request_hash: row.request_hash,
-                    cause: Doubt::from_name(&row.cause).unwrap_or(Doubt::WorkerLost),
-                    older_key_in_doubt: row.older_key_in_doubt,
-                    checks: count(row.checks),
-                    empty_reads: count(row.empty_reads),
-                    first_request_at: row.first_request_at,
-                    last_request_at: row.last_request_at,
-                    key_age: age(row.key_age),
-                    last_request_age: age(row.last_request_age.unwrap_or(0.0)),
-                    doubt_age: age(row.doubt_age),
-                    expired: row.expired,
-                })
-                .collect())
+            let mut transaction = connection.begin().await?;
+            let rows = take(&mut transaction, channels, limit, lease, Uuid::nil()).await?;
+            transaction.rollback().await?;
+            Ok(rows)
         })
         .await
     }
@@ -163,4 +115,80 @@ impl Ledger {
 /// Seconds from the database, never below zero.
 fn age(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+async fn take(
+    connection: &mut PgConnection,
+    channels: &[String],
+    limit: u32,
+    lease: Duration,
+    token: Uuid,
+) -> Result<Vec<StaleRow>, sqlx::Error> {
+    let rows = sqlx::query!(
+        r#"
+        with stale as (
+            select id from notification
+            where due_at <= now() and phase = 'sending' and channel = any($1)
+            order by due_at limit $2
+            for update skip locked
+        )
+        update notification n set
+            attempt = n.attempt + 1,
+            owner = $3,
+            doubt_since = coalesce(n.doubt_since, n.due_at),
+            doubt_cause = coalesce(n.doubt_cause, 'worker_lost'),
+            doubt_generation = coalesce(n.doubt_generation, n.generation),
+            due_at = now() + make_interval(secs => $4)
+        from stale where n.id = stale.id
+        returning
+            n.id, n.channel, n.key, n.recipient, n.content, n.stream, n.seq, n.send_at,
+            n.given_expires_at, n.attempt, n.sends, n.generation, n.provider, n.checks,
+            n.empty_reads, n.request_hash as "request_hash!", n.doubt_cause as "cause!",
+            n.doubt_generation < n.generation as "older_key_in_doubt!",
+            coalesce(n.first_request_at, n.accepted_at) as "first_request_at!",
+            coalesce(n.last_request_at, now()) as "last_request_at!",
+            extract(epoch from now() - coalesce(n.first_request_at, n.accepted_at))::float8
+                as "key_age!",
+            extract(epoch from now() - n.last_request_at)::float8 as last_request_age,
+            extract(epoch from now() - n.doubt_since)::float8 as "doubt_age!",
+            coalesce(n.expires_at <= now(), false) as "expired!"
+        "#,
+        channels,
+        i64::from(limit),
+        token,
+        seconds(lease),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| StaleRow {
+            notification: Notification {
+                id: row.id,
+                channel: Arc::from(row.channel),
+                key: row.key,
+                to: row.recipient,
+                content: read_content(&row.content),
+                send_at: row.send_at,
+                expires_at: row.given_expires_at,
+                stream: row.stream,
+                seq: row.seq,
+            },
+            attempt: count(row.attempt),
+            sends: count(row.sends),
+            generation: count(row.generation),
+            provider: row.provider,
+            request_hash: row.request_hash,
+            cause: Doubt::from_name(&row.cause).unwrap_or(Doubt::WorkerLost),
+            older_key_in_doubt: row.older_key_in_doubt,
+            checks: count(row.checks),
+            empty_reads: count(row.empty_reads),
+            first_request_at: row.first_request_at,
+            last_request_at: row.last_request_at,
+            key_age: age(row.key_age),
+            last_request_age: age(row.last_request_age.unwrap_or(0.0)),
+            doubt_age: age(row.doubt_age),
+            expired: row.expired,
+        })
+        .collect())
 }

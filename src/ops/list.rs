@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use serde_json::{Value, json};
 
 use super::{DONE, OpsError, Terminal, indented, json as print, when, words};
@@ -13,6 +13,7 @@ use crate::ledger::Ledger;
 use crate::ledger::listing::{QuarantinedRow, StuckGroup};
 use crate::ledger::row::Row;
 use crate::ledger::story::{Filter, Moment};
+use crate::table::table;
 
 /// How far back rows at rest are looked for unless told: there can be millions in a day, and no
 /// index but the coarse one by time.
@@ -166,12 +167,6 @@ fn footer(args: &ListArgs, shown: usize, more: bool) -> String {
     }
     text.push('\n');
     text
-}
-
-fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
 }
 
 fn row_table(rows: &[Row], stuck: bool) -> Table {

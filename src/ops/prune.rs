@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use thiserror::Error;
 
-use super::{json as print, when};
+use super::when;
 use crate::domain::phase::Phase;
 use crate::ledger::{Ledger, LedgerError};
 
@@ -134,19 +134,20 @@ impl PruneReport {
         if !phases.is_empty() {
             let _ = write!(text, " ({})", phases.join(", "));
         }
-        let _ = writeln!(text, " and {} quarantined messages", self.quarantined);
+        let _ = write!(text, " and {} quarantined messages", self.quarantined);
         text
     }
 
-    /// For a program.
+    /// For a program: one line.
     #[must_use]
     pub fn json(&self) -> String {
         let phases = self.notifications.iter();
         let phases: BTreeMap<_, _> = phases.map(|(phase, rows)| (phase.as_str(), rows)).collect();
-        print::print(&json!({
+        json!({
             "dry_run": self.dry_run,
             "notifications": phases,
             "quarantined": self.quarantined,
-        }))
+        })
+        .to_string()
     }
 }

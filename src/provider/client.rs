@@ -6,7 +6,6 @@
 //! | timeout, reset, or an answer without end after the first byte was written | [`Failure::Unknown`] |
 //! | a complete answer, whatever its status | an [`Answer`], which the adapter reads |
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -102,10 +101,10 @@ impl Client {
             .timeout(limit)
             .send()
             .await
-            .map_err(failure)?;
+            .map_err(|error| failure(error, limit))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let body = read(response).await?;
+        let body = read(response, limit).await?;
         Ok(Answer {
             status,
             headers,
@@ -114,9 +113,13 @@ impl Client {
     }
 }
 
-async fn read(mut response: reqwest::Response) -> Result<Bytes, Failure> {
+async fn read(mut response: reqwest::Response, limit: Duration) -> Result<Bytes, Failure> {
     let mut body = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(failure)? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| failure(error, limit))?
+    {
         if body.len() + chunk.len() > BODY_LIMIT {
             return Err(Failure::Unknown {
                 cause: Doubt::Unintelligible,
@@ -128,23 +131,23 @@ async fn read(mut response: reqwest::Response) -> Result<Bytes, Failure> {
     Ok(body.freeze())
 }
 
-fn failure(error: reqwest::Error) -> Failure {
+fn failure(error: reqwest::Error, limit: Duration) -> Failure {
     let error = error.without_url();
     if error.is_builder() {
         return Failure::NotSent(format!("no request could be made: {error}"));
     }
     if error.is_connect() {
-        return Failure::NotSent(format!("no connection: {}", root_cause(&error)));
+        return Failure::NotSent(root_cause(&error));
     }
     if error.is_timeout() {
         return Failure::Unknown {
             cause: Doubt::Timeout,
-            text: "no complete answer within the request timeout".into(),
+            text: format!("no complete answer within {} s", limit.as_secs_f64()),
         };
     }
     Failure::Unknown {
         cause: Doubt::ConnectionLost,
-        text: format!("the connection ended: {}", root_cause(&error)),
+        text: root_cause(&error),
     }
 }
 

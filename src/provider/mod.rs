@@ -8,6 +8,7 @@
 pub mod clean;
 pub mod client;
 pub mod http;
+pub mod retry_after;
 
 use std::sync::Arc;
 use std::time::Duration;

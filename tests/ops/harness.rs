@@ -91,6 +91,7 @@ impl Harness {
             provider: "gateway".into(),
             request_hash: [7; 32],
             lease: LEASE,
+            expires_after: None,
         };
         let answers = self.ledger.claim(&[claim], Uuid::new_v4()).await.unwrap();
         assert!(matches!(

@@ -65,7 +65,7 @@ fn pruning_never_touches_an_open_or_a_parked_row() {
         assert_eq!(report.notifications, dry.notifications);
         assert_eq!(
             report.text(),
-            "forgot 6 notifications (5 sent, 1 unconfirmed) and 0 quarantined messages\n"
+            "forgot 6 notifications (5 sent, 1 unconfirmed) and 0 quarantined messages"
         );
         let orphans: i64 =
             sqlx::query_scalar("select count(*) from history where notification_id = $1")

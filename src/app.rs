@@ -1,0 +1,349 @@
+//! A process: builds what the configuration asks for, runs its roles, and drains them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::intake::batch::Intake;
+use crate::intake::consumer::{OpenError, QueueReader, verify};
+use crate::ledger::{Ledger, LedgerError};
+use crate::metrics::Metrics;
+use crate::provider::client::Client;
+use crate::reconnect::Reconnect;
+use crate::resolver::Resolver;
+use crate::web::{self, Health};
+use crate::worker::due::claim_due_rows;
+use crate::worker::lane::Lane;
+use crate::worker::send::send_jobs;
+use crate::worker::settler::Settler;
+
+/// How often the gauges and the readiness of the ledger are brought up to date.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// A part of the work that a process can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Reads the queues, sends, settles, and sends again what is due.
+    Worker,
+    /// Settles doubt.
+    Resolver,
+}
+
+/// Why a process could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The listener's address cannot be had.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(std::net::SocketAddr, std::io::Error),
+    /// The schema is not one that this program can work with.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A queue or exchange stands with other arguments.
+    #[error(
+        "{0}\nA queue keeps the arguments that it was declared with: change the configuration, or move its messages and delete it."
+    )]
+    Topology(OpenError),
+    /// TLS cannot be set up.
+    #[error("the HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// What a process left behind when it stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Claims without a written outcome: the resolver finds them when their lease ends.
+    pub in_flight: usize,
+}
+
+/// Runs the roles until `stop`, then drains them within the grace time.
+///
+/// The listener answers from the start; the database and the broker are waited for. A schema or a
+/// topology that cannot be worked with ends it.
+///
+/// # Errors
+/// [`StartError`].
+pub async fn run(
+    config: Config,
+    roles: &[Role],
+    stop: CancellationToken,
+) -> Result<Left, StartError> {
+    let listen = config.http.listen;
+    let listener = TcpListener::bind(listen)
+        .await
+        .map_err(|error| StartError::Listen(listen, error))?;
+    let client = Client::new()?;
+    let database = &config.database;
+    let ledger = Ledger::open(&database.url, database.pool, database.pgbouncer)?;
+    let metrics = Arc::new(Metrics::new());
+    let works = roles.contains(&Role::Worker);
+    let attached: Vec<Arc<AtomicBool>> = config.channels.iter().map(|_| Arc::default()).collect();
+    let consumers = config
+        .channels
+        .iter()
+        .map(|c| c.name.clone())
+        .zip(attached.clone());
+    let health = Arc::new(Health {
+        ledger: AtomicBool::new(false),
+        consumers: if works {
+            consumers.collect()
+        } else {
+            Vec::new()
+        },
+    });
+
+    let ending = CancellationToken::new();
+    let side = TaskTracker::new();
+    side.spawn(web::serve(
+        listener,
+        health.clone(),
+        metrics.clone(),
+        ending.clone(),
+    ));
+    tracing::info!(address = %listen, roles = ?roles, "started");
+
+    if !migrated(&ledger, &stop).await? {
+        return Ok(Left::default());
+    }
+    side.spawn(look(
+        ledger.clone(),
+        metrics.clone(),
+        health,
+        ending.clone(),
+    ));
+    let resolver = Resolver::new(ledger.clone(), client.clone(), metrics.clone(), &config);
+    if roles.contains(&Role::Resolver) {
+        side.spawn(resolve_every(resolver, config.resolver.every, stop.clone()));
+    }
+    let left = if works {
+        let workers = Workers {
+            ledger: ledger.clone(),
+            client,
+            metrics,
+        };
+        workers.run(config, attached, &stop).await?
+    } else {
+        stop.cancelled().await;
+        Left::default()
+    };
+    ending.cancel();
+    side.close();
+    let _ = tokio::time::timeout(Duration::from_secs(5), side.wait()).await;
+    ledger.close().await;
+    tracing::info!(in_flight = left.in_flight, "stopped");
+    Ok(left)
+}
+
+/// Waits for the database, and brings the schema up to date. `false`: told to stop.
+async fn migrated(ledger: &Ledger, stop: &CancellationToken) -> Result<bool, LedgerError> {
+    let mut reconnect = Reconnect::default();
+    loop {
+        match ledger.migrate().await {
+            Ok(()) => return Ok(true),
+            Err(error) if !error.may_pass() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "waiting for the database");
+                if !reconnect.pause(stop).await {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+}
+
+/// Keeps the gauges and the ledger's part of readiness up to date.
+async fn look(
+    ledger: Ledger,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+    ending: CancellationToken,
+) {
+    loop {
+        let well = match ledger.writable().await {
+            Ok(true) => ledger
+                .open_rows()
+                .await
+                .map(|rows| metrics.show(&rows))
+                .is_ok(),
+            Ok(false) | Err(_) => false,
+        };
+        if health.ledger.swap(well, Ordering::Relaxed) && !well {
+            tracing::error!("the ledger cannot be written");
+        }
+        tokio::select! {
+            () = ending.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// Settles doubt, pass after pass.
+async fn resolve_every(resolver: Resolver, every: Duration, stop: CancellationToken) {
+    loop {
+        match resolver.pass(&stop).await {
+            Ok(report) if report.taken > 0 => {
+                tracing::info!(taken = report.taken, verdicts = ?report.verdicts, parked = report.parked.len(), "resolver pass");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "a resolver pass broke off"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(every) => {}
+        }
+    }
+}
+
+struct Workers {
+    ledger: Ledger,
+    client: Client,
+    metrics: Arc<Metrics>,
+}
+
+impl Workers {
+    async fn run(
+        self,
+        config: Config,
+        attached: Vec<Arc<AtomicBool>>,
+        stop: &CancellationToken,
+    ) -> Result<Left, StartError> {
+        let abort = CancellationToken::new();
+        let (settler, writer) =
+            Settler::new(self.ledger.clone(), self.metrics.clone(), abort.clone());
+        let writing = tokio::spawn(writer);
+        let lanes: Vec<Arc<Lane>> = config
+            .channels
+            .iter()
+            .map(|channel| {
+                Arc::new(Lane::new(
+                    channel.clone(),
+                    settler.clone(),
+                    self.client.clone(),
+                    self.metrics.clone(),
+                ))
+            })
+            .collect();
+        drop(settler);
+        let broker = Arc::new(config.broker);
+        if !topology_stands(&broker, &lanes, stop).await? {
+            return Ok(Left::default());
+        }
+        let (reading, sending) = (TaskTracker::new(), TaskTracker::new());
+        for (lane, attached) in lanes.iter().zip(attached) {
+            for _ in 0..lane.channel.concurrency {
+                sending.spawn(send_jobs(lane.clone(), stop.clone()));
+            }
+            reading.spawn(claim_due_rows(
+                lane.clone(),
+                self.ledger.clone(),
+                stop.clone(),
+            ));
+            let reader = QueueReader {
+                lane: lane.clone(),
+                broker: broker.clone(),
+                intake: Intake {
+                    ledger: self.ledger.clone(),
+                },
+                attached,
+            };
+            reading.spawn(reader.run(stop.clone()));
+        }
+        stop.cancelled().await;
+        tracing::info!(
+            in_flight = in_flight(&lanes),
+            "stopping: finishing what is in flight"
+        );
+        let drain = async {
+            reading.close();
+            reading.wait().await;
+            for lane in &lanes {
+                lane.work.close();
+            }
+            sending.close();
+            sending.wait().await;
+        };
+        let in_time = tokio::time::timeout(config.shutdown_grace, drain)
+            .await
+            .is_ok();
+        let left = Left {
+            in_flight: in_flight(&lanes),
+        };
+        if !in_time {
+            tracing::warn!(
+                in_flight = left.in_flight,
+                "the grace time is over: what is left is in doubt, and the resolver's"
+            );
+            abort.cancel();
+        }
+        drop(lanes);
+        let _ = tokio::time::timeout(Duration::from_secs(5), writing).await;
+        Ok(left)
+    }
+}
+
+/// Waits for the broker, and verifies the topology. `false`: told to stop.
+async fn topology_stands(
+    broker: &crate::config::Broker,
+    lanes: &[Arc<Lane>],
+    stop: &CancellationToken,
+) -> Result<bool, StartError> {
+    let mut reconnect = Reconnect::default();
+    loop {
+        match verify(broker, lanes).await {
+            Ok(()) => return Ok(true),
+            Err(error) if error.is_mismatch() => return Err(StartError::Topology(error)),
+            Err(error) => {
+                tracing::warn!(%error, "waiting for the broker");
+                if !reconnect.pause(stop).await {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+}
+
+fn in_flight(lanes: &[Arc<Lane>]) -> usize {
+    lanes
+        .iter()
+        .map(|lane| {
+            lane.channel.concurrency - lane.slots.available_permits().min(lane.channel.concurrency)
+        })
+        .sum()
+}
+
+/// A token that SIGTERM, or an interrupt from the terminal, cancels. A second one ends the process
+/// at once.
+#[must_use]
+pub fn stop_on_signal() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let signals = stop.clone();
+    tokio::spawn(async move {
+        told_to_stop().await;
+        signals.cancel();
+        told_to_stop().await;
+        tracing::warn!("told twice: stopping at once");
+        std::process::exit(1);
+    });
+    stop
+}
+
+async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = match signal(SignalKind::terminate()) {
+        Ok(terminate) => terminate,
+        Err(error) => {
+            tracing::warn!(%error, "SIGTERM cannot be heard");
+            return std::future::pending().await;
+        }
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,240 @@
+//! The consumer of one channel's queue: claims in batches, acks after the commit, and opens its
+//! connection again whenever the stream of deliveries ends, for whatever reason it ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use lapin::message::Delivery;
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::types::FieldTable;
+use lapin::{Channel as AmqpChannel, Connection, ConnectionProperties, Consumer};
+use secrecy::ExposeSecret;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::batch::Intake;
+use super::topology;
+use crate::config::Broker;
+use crate::metrics;
+use crate::reconnect::Reconnect;
+use crate::worker::lane::Lane;
+
+/// How long connecting, declaring and subscribing may take together. lapin itself waits for ever
+/// for a broker that accepts the connection and then says nothing.
+const OPEN_LIMIT: Duration = Duration::from_secs(15);
+
+/// The most deliveries in one claim.
+const BATCH: usize = 500;
+
+/// Why a queue is not being read.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The broker refused, or the connection failed.
+    #[error("the broker: {0}")]
+    Broker(#[from] lapin::Error),
+    /// No answer.
+    #[error("the broker did not answer within {} s", OPEN_LIMIT.as_secs())]
+    TooSlow,
+}
+
+impl OpenError {
+    /// Whether a queue or exchange is there with other arguments than ours: a matter for a person,
+    /// not for another try. The broker's text names the argument and both values.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+        let Self::Broker(error) = self else {
+            return false;
+        };
+        matches!(error.kind(), lapin::ErrorKind::ProtocolError(e)
+            if matches!(e.kind(), AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED)))
+    }
+}
+
+/// Connects, within a limit.
+///
+/// # Errors
+/// When the broker refuses or does not answer.
+pub async fn connect(broker: &Broker, name: &str) -> Result<Connection, OpenError> {
+    let properties = ConnectionProperties::default().with_connection_name(name.into());
+    let connecting = Connection::connect(broker.url.expose_secret(), properties);
+    match tokio::time::timeout(OPEN_LIMIT, connecting).await {
+        Ok(connection) => Ok(connection?),
+        Err(_) => Err(OpenError::TooSlow),
+    }
+}
+
+/// Declares, and so verifies, what every channel needs.
+///
+/// # Errors
+/// When the broker does not answer, or has something else under one of the names.
+pub async fn verify(broker: &Broker, lanes: &[Arc<Lane>]) -> Result<(), OpenError> {
+    let connection = connect(broker, "nuncio topology").await?;
+    let amqp = connection.create_channel().await?;
+    for lane in lanes {
+        topology::declare(&amqp, broker, &lane.channel).await?;
+    }
+    // The topology stands; how this connection ends does not matter.
+    let _ = amqp.close(200, "done".into()).await;
+    let _ = connection.close(200, "done".into()).await;
+    Ok(())
+}
+
+/// Reads one channel's queue until told to stop.
+pub struct QueueReader {
+    /// The channel.
+    pub lane: Arc<Lane>,
+    /// The broker.
+    pub broker: Arc<Broker>,
+    /// What happens to deliveries.
+    pub intake: Intake,
+    /// Whether the queue is being read at this moment.
+    pub attached: Arc<AtomicBool>,
+}
+
+struct Subscription {
+    connection: Connection,
+    amqp: AmqpChannel,
+    consumer: Consumer,
+}
+
+impl QueueReader {
+    /// Reads, and opens again, until told to stop.
+    pub async fn run(self, stop: CancellationToken) {
+        let name = &self.lane.channel.name;
+        let mut reconnect = Reconnect::default();
+        while !stop.is_cancelled() {
+            match self.open().await {
+                Ok(subscription) => {
+                    self.attached(true);
+                    tracing::info!(channel = %name, queue = %self.lane.channel.queue, "reading");
+                    let read_any = self.read(subscription, &stop).await;
+                    self.attached(false);
+                    if read_any {
+                        reconnect.reset();
+                    }
+                    if !stop.is_cancelled() {
+                        tracing::warn!(channel = %name, "the queue's stream ended; opening it again");
+                    }
+                }
+                Err(error) => tracing::error!(channel = %name, %error, "the queue cannot be read"),
+            }
+            if !reconnect.pause(&stop).await {
+                break;
+            }
+        }
+    }
+
+    fn attached(&self, yes: bool) {
+        self.attached.store(yes, Ordering::Relaxed);
+        let label = metrics::channel(&self.lane.channel.name);
+        let gauge = self
+            .lane
+            .metrics
+            .consumer_attached
+            .get_or_create_owned(&label);
+        gauge.set(i64::from(yes));
+    }
+
+    async fn open(&self) -> Result<Subscription, OpenError> {
+        match tokio::time::timeout(OPEN_LIMIT, self.subscribe()).await {
+            Ok(subscription) => subscription,
+            Err(_) => Err(OpenError::TooSlow),
+        }
+    }
+
+    async fn subscribe(&self) -> Result<Subscription, OpenError> {
+        let channel = &self.lane.channel;
+        let connection = connect(&self.broker, &format!("nuncio {}", channel.name)).await?;
+        let amqp = connection.create_channel().await?;
+        topology::declare(&amqp, &self.broker, channel).await?;
+        amqp.basic_qos(self.broker.prefetch, BasicQosOptions::default())
+            .await?;
+        let consumer = amqp
+            .basic_consume(
+                channel.queue.as_str().into(),
+                "".into(),
+                BasicConsumeOptions::default(),
+                FieldTable::default(),
+            )
+            .await?;
+        Ok(Subscription {
+            connection,
+            amqp,
+            consumer,
+        })
+    }
+
+    /// Reads one subscription to its end. Deliveries that were not claimed by then go back to the
+    /// queue with the connection. Says whether it had read anything.
+    async fn read(&self, mut subscription: Subscription, stop: &CancellationToken) -> bool {
+        let mut waiting = VecDeque::new();
+        let mut read_any = false;
+        while self
+            .fill(&mut subscription.consumer, &mut waiting, stop)
+            .await
+        {
+            read_any = true;
+            let Some(slots) = self.lane.take_slots(waiting.len().min(BATCH), stop).await else {
+                break;
+            };
+            let batch: Vec<Delivery> = waiting.drain(..slots.num_permits()).collect();
+            let Some(last) = batch.last().map(|delivery| delivery.delivery_tag) else {
+                continue;
+            };
+            if !self.intake.take(&self.lane, batch, slots, stop).await {
+                break;
+            }
+            if let Err(error) = super::batch::ack_up_to(&subscription.amqp, last).await {
+                tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
+                break;
+            }
+        }
+        if stop.is_cancelled() {
+            let tag = subscription.consumer.tag();
+            let _ = subscription
+                .amqp
+                .basic_cancel(tag, BasicCancelOptions::default())
+                .await;
+        }
+        let _ = subscription.connection.close(200, "done".into()).await;
+        read_any
+    }
+
+    /// Waits until there is at least one delivery, and takes what else is there already. `false`
+    /// at the end of the stream, or when told to stop.
+    async fn fill(
+        &self,
+        consumer: &mut Consumer,
+        waiting: &mut VecDeque<Delivery>,
+        stop: &CancellationToken,
+    ) -> bool {
+        while let Some(rest) = self.lane.resting() {
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                () = tokio::time::sleep(rest) => {}
+            }
+        }
+        if waiting.is_empty() {
+            let next = tokio::select! {
+                () = stop.cancelled() => return false,
+                next = consumer.next() => next,
+            };
+            let Some(Ok(delivery)) = next else {
+                return false;
+            };
+            waiting.push_back(delivery);
+        }
+        while waiting.len() < BATCH {
+            match consumer.next().now_or_never() {
+                Some(Some(Ok(delivery))) => waiting.push_back(delivery),
+                // The stream's end is found again when nothing waits any more.
+                Some(Some(Err(_)) | None) | None => break,
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,273 @@
+//! Bytes to a notification, or the reason why they are quarantined.
+//!
+//! The schema, version 1, is described for producers in `docs/messages.md`.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::config::Channel;
+use crate::domain::identity;
+use crate::domain::notification::{Content, Kind, Notification};
+use crate::domain::recipient;
+
+/// The largest body that is read, in bytes.
+pub const BODY_LIMIT: usize = 256 * 1024;
+
+/// The newest message version that this program knows.
+pub const VERSION: u32 = 1;
+
+/// Why a message cannot become a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// A short name, for grouping.
+    pub reason: &'static str,
+    /// In words. Says what is wrong, never what is in it.
+    pub detail: String,
+}
+
+fn reject<T>(reason: &'static str, detail: impl Into<String>) -> Result<T, Rejection> {
+    Err(Rejection {
+        reason,
+        detail: detail.into(),
+    })
+}
+
+/// What the broker says about a message beside its body.
+#[derive(Clone, Debug, Default)]
+pub struct Envelope {
+    /// AMQP message id.
+    pub message_id: Option<String>,
+    /// AMQP content type.
+    pub content_type: Option<String>,
+    /// Source and id of a CloudEvent in binary mode.
+    pub cloud_event: Option<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    version: Option<u32>,
+    key: Option<String>,
+    channel: Option<String>,
+    to: String,
+    text: Option<String>,
+    subject: Option<String>,
+    html: Option<String>,
+    from: Option<String>,
+    reply_to: Option<String>,
+    send_at: Option<DateTime<Utc>>,
+    expires_at: Option<DateTime<Utc>>,
+    stream: Option<String>,
+    seq: Option<i64>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+/// A CloudEvent in structured mode: its `data` is the message, its source and id the key.
+#[derive(Deserialize)]
+struct CloudEvent<'a> {
+    id: String,
+    source: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+/// Reads one message of a channel's queue.
+///
+/// # Errors
+/// The reason to quarantine it.
+pub fn decode(
+    channel: &Channel,
+    body: &[u8],
+    envelope: &Envelope,
+) -> Result<Notification, Rejection> {
+    if body.len() > BODY_LIMIT {
+        return reject(
+            "too_large",
+            format!("{} bytes; at most {BODY_LIMIT} are read", body.len()),
+        );
+    }
+    let structured = envelope
+        .content_type
+        .as_deref()
+        .is_some_and(|t| t.starts_with("application/cloudevents+json"));
+    if structured {
+        let event: CloudEvent<'_> = parse(body)?;
+        let wire = wire(event.data.get().as_bytes())?;
+        let fallback = Some(event_key(&event.source, &event.id));
+        return accept(channel, wire, fallback);
+    }
+    let fallback = envelope.message_id.clone().or_else(|| {
+        let (source, id) = envelope.cloud_event.as_ref()?;
+        Some(event_key(source, id))
+    });
+    accept(channel, wire(body)?, fallback)
+}
+
+/// One CloudEvent is one (source, id); a space cannot stand in a source, which is a URI.
+fn event_key(source: &str, id: &str) -> String {
+    format!("{source} {id}")
+}
+
+fn wire(body: &[u8]) -> Result<Wire, Rejection> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: Option<u32>,
+    }
+    parse(body).or_else(|rejection| match serde_json::from_slice(body) {
+        // A newer message may have fields that we do not know: that is not the producer's mistake.
+        Ok(Version { version: Some(v) }) if v > VERSION => newer(v),
+        _ => Err(rejection),
+    })
+}
+
+fn newer<T>(version: u32) -> Result<T, Rejection> {
+    reject(
+        "unknown_version",
+        format!("version {version}; this program knows up to {VERSION}"),
+    )
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Rejection> {
+    serde_json::from_slice(body).or_else(|error| {
+        let place = format!("line {} column {}", error.line(), error.column());
+        if !error.is_data() {
+            return reject("not_json", format!("not valid JSON at {place}"));
+        }
+        // Some messages of serde repeat the value that they found, which may be content.
+        let said = error.to_string();
+        let harmless = ["missing field", "duplicate field", "unknown field"]
+            .iter()
+            .any(|start| said.starts_with(start));
+        let words = if harmless {
+            said.chars().take(120).collect()
+        } else {
+            format!("a value of the wrong type or form at {place}")
+        };
+        reject("wrong_shape", words)
+    })
+}
+
+fn accept(
+    channel: &Channel,
+    wire: Wire,
+    fallback_key: Option<String>,
+) -> Result<Notification, Rejection> {
+    match wire.version {
+        None | Some(VERSION) => {}
+        Some(v) if v > VERSION => return newer(v),
+        Some(v) => return reject("unknown_version", format!("version {v} never existed")),
+    }
+    if let Some(named) = &wire.channel
+        && **named != *channel.name
+    {
+        return reject(
+            "unknown_channel",
+            format!(
+                "names another channel than {}, which reads this queue",
+                channel.name
+            ),
+        );
+    }
+    let key = wire.key.clone().or(fallback_key).unwrap_or_default();
+    if key.is_empty() {
+        return reject(
+            "missing_key",
+            "no key, no message id and no CloudEvent id: a redelivery could not be told from a new one",
+        );
+    }
+    if key.len() > 1024 {
+        return reject(
+            "bad_key",
+            format!("the key has {} bytes; at most 1,024", key.len()),
+        );
+    }
+    if has_nul(&wire) || key.contains('\0') {
+        return reject(
+            "nul_character",
+            "a text contains U+0000, which the ledger cannot store",
+        );
+    }
+    let to = match recipient::canonical(channel.kind, &wire.to) {
+        Ok(to) => to,
+        Err(wrong) => return reject("bad_recipient", wrong),
+    };
+    if wire.stream.is_some() != wire.seq.is_some() {
+        return reject("bad_stream", "stream and seq go together");
+    }
+    check_content(channel.kind, &wire)?;
+    Ok(Notification {
+        id: identity::notification_id(&channel.name, &key),
+        channel: channel.name.clone(),
+        key,
+        to,
+        content: Content {
+            text: wire.text,
+            subject: wire.subject,
+            html: wire.html,
+            from: wire.from.or_else(|| channel.from.clone()),
+            reply_to: wire.reply_to,
+            metadata: wire.metadata,
+        },
+        send_at: wire.send_at,
+        expires_at: wire.expires_at,
+        stream: wire.stream,
+        seq: wire.seq,
+    })
+}
+
+fn has_nul(wire: &Wire) -> bool {
+    let texts = [
+        &wire.text,
+        &wire.subject,
+        &wire.html,
+        &wire.from,
+        &wire.reply_to,
+        &wire.stream,
+    ];
+    let metadata = wire.metadata.iter().flat_map(|(k, v)| [k, v]);
+    texts
+        .into_iter()
+        .flatten()
+        .chain(metadata)
+        .chain([&wire.to])
+        .any(|text| text.contains('\0'))
+}
+
+fn check_content(kind: Kind, wire: &Wire) -> Result<(), Rejection> {
+    let given = |text: &Option<String>| text.as_ref().is_some_and(|t| !t.is_empty());
+    match kind {
+        Kind::Sms if !given(&wire.text) => {
+            return reject("bad_content", "an SMS needs a text");
+        }
+        Kind::Sms if wire.subject.is_some() || wire.html.is_some() || wire.reply_to.is_some() => {
+            return reject("bad_content", "an SMS has no subject, html or reply_to");
+        }
+        Kind::Email if !given(&wire.subject) => {
+            return reject("bad_content", "a mail needs a subject");
+        }
+        Kind::Email if !given(&wire.text) && !given(&wire.html) => {
+            return reject("bad_content", "a mail needs a text or an html");
+        }
+        Kind::Sms | Kind::Email => {}
+    }
+    // These become header lines: a line break in one would be a header of its own.
+    let lines = [&wire.subject, &wire.from, &wire.reply_to];
+    if lines.into_iter().flatten().any(|line| {
+        line.chars()
+            .any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+    }) {
+        return reject(
+            "bad_content",
+            "subject, from or reply_to has a control character or line break",
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

@@ -1,0 +1,374 @@
+//! The resolver: the only code that settles doubt.
+//!
+//! [`Resolver::pass`] takes over rows whose lease is past, asks what [`resolve`] wants asked, with
+//! no transaction open, and writes what it decides, with the reason. Any number of instances may
+//! run at once: each takes rows that no other is taking, and every write names its attempt.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::config::Channel;
+use crate::domain::capability::{Capability, Dedupe, LookUp};
+use crate::domain::outcome::{LookUpAnswer, Outcome};
+use crate::domain::resolve::{Case, Evidence, Verdict, resolve};
+use crate::ledger::stale::StaleRow;
+use crate::ledger::{Ledger, LedgerError};
+use crate::metrics::{Metrics, channel as channel_label, result};
+use crate::provider::client::Client;
+use crate::provider::{Message, Provider, Question, Request};
+use crate::worker::send::attempt;
+
+mod brakes;
+mod report;
+mod verdict;
+
+pub use brakes::Brakes;
+pub use report::Report;
+
+/// Rows that are asked about at the same time.
+const AT_ONCE: usize = 16;
+
+/// What a take-over adds to the time that its questions may take: room for the writes.
+const LEASE_MARGIN: Duration = Duration::from_secs(20);
+
+/// What a resolver needs. Shared by the passes of one process.
+pub struct Resolver {
+    /// Where the rows are.
+    pub ledger: Ledger,
+    /// Carries questions.
+    pub client: Client,
+    /// What Prometheus is told.
+    pub metrics: Arc<Metrics>,
+    /// The channels whose rows it takes, by name.
+    pub channels: HashMap<Arc<str>, Arc<Channel>>,
+    /// Every configured provider: a row is asked about where it was sent, whatever its channel
+    /// uses now.
+    pub providers: HashMap<Arc<str>, Provider>,
+    /// Rows in one take-over.
+    pub batch: u32,
+    /// Notifications that one pass may send again while in doubt.
+    pub max_resends: u32,
+}
+
+impl Resolver {
+    /// Takes channels and their providers from the configuration.
+    #[must_use]
+    pub fn new(
+        ledger: Ledger,
+        client: Client,
+        metrics: Arc<Metrics>,
+        config: &crate::config::Config,
+    ) -> Self {
+        let providers = config
+            .channels
+            .iter()
+            .map(|c| (c.provider.name.clone(), c.provider.clone()))
+            .collect();
+        Self {
+            ledger,
+            client,
+            metrics,
+            channels: config
+                .channels
+                .iter()
+                .map(|c| (c.name.clone(), c.clone()))
+                .collect(),
+            providers,
+            batch: config.resolver.batch,
+            max_resends: config.resolver.max_resends,
+        }
+    }
+
+    /// One pass over every row whose lease is past. Stops early, between pages, when told to.
+    ///
+    /// # Errors
+    /// When the database did not answer. What was decided until then is written.
+    pub async fn pass(&self, stop: &CancellationToken) -> Result<Report, LedgerError> {
+        let brakes = Brakes::new(self.max_resends);
+        let names: Vec<String> = self.channels.keys().map(ToString::to_string).collect();
+        let mut report = Report::default();
+        while !stop.is_cancelled() {
+            let lease = self.lease();
+            let lease_ends = Instant::now() + lease;
+            let rows = self
+                .ledger
+                .take_over(&names, self.batch, lease, Uuid::new_v4())
+                .await?;
+            let full = rows.len() >= usize::try_from(self.batch).unwrap_or(usize::MAX);
+            report.taken += rows.len();
+            let mut decisions = stream::iter(rows)
+                .map(|row| self.settle(row, lease_ends, &brakes))
+                .buffer_unordered(AT_ONCE);
+            // Every row that was begun is finished, also when the database fails one of them.
+            let mut failed = None;
+            while let Some(decided) = decisions.next().await {
+                match decided {
+                    Ok(written) => report.add(written),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if !full {
+                break;
+            }
+        }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        self.metrics
+            .resolver_last_success
+            .set(now.unwrap_or_default().as_secs_f64());
+        Ok(report)
+    }
+
+    /// What a pass would do, read and asked for real, replayed and written not at all.
+    ///
+    /// # Errors
+    /// When the database did not answer.
+    pub async fn dry_pass(&self) -> Result<Report, LedgerError> {
+        let brakes = Brakes::new(self.max_resends);
+        let names: Vec<String> = self.channels.keys().map(ToString::to_string).collect();
+        let rows = self
+            .ledger
+            .peek_stale(&names, self.batch, self.lease())
+            .await?;
+        let mut report = Report {
+            dry_run: true,
+            taken: rows.len(),
+            ..Report::default()
+        };
+        for row in rows {
+            let Some(channel) = self.channels.get(&row.notification.channel) else {
+                continue;
+            };
+            let (case, _) = self.decide(&row, channel, None, &brakes).await?;
+            let verdict = resolve(&case, &channel.schedule, 1.0);
+            report.add(verdict::Written {
+                key: row.notification.key.clone(),
+                channel: row.notification.channel.clone(),
+                told: verdict::tell(&row, &case, &verdict),
+                name: verdict::name(&verdict),
+                took_place: true,
+            });
+        }
+        Ok(report)
+    }
+
+    fn lease(&self) -> Duration {
+        let longest = self
+            .providers
+            .values()
+            .map(|p| p.request_timeout)
+            .max()
+            .unwrap_or_default();
+        // A replay and a look-up, for each row that waits its turn behind AT_ONCE others.
+        let turns = self.batch.div_ceil(AT_ONCE as u32);
+        longest * 2 * turns + LEASE_MARGIN
+    }
+
+    async fn settle(
+        &self,
+        row: StaleRow,
+        lease_ends: Instant,
+        brakes: &Brakes,
+    ) -> Result<verdict::Written, LedgerError> {
+        // Only rows of these channels are taken over.
+        let Some(channel) = self.channels.get(&row.notification.channel) else {
+            return Ok(verdict::Written::nothing(&row));
+        };
+        let (case, requested) = self.decide(&row, channel, Some(lease_ends), brakes).await?;
+        let decided = resolve(&case, &channel.schedule, fastrand::f64());
+        let decided = brakes.hold_back(decided);
+        self.count(&channel.name, &decided);
+        let name = verdict::name(&decided);
+        let told = verdict::tell(&row, &case, &decided);
+        let took_place = match verdict::as_move(&row, &decided, requested, &told) {
+            Ok(change) => self
+                .ledger
+                .apply(&[change])
+                .await?
+                .contains(&row.notification.id),
+            Err(error) => {
+                tracing::error!(%error, id = %row.notification.id, "a decision is not legal");
+                false
+            }
+        };
+        if !took_place {
+            self.metrics.moves_lost.inc();
+        }
+        Ok(verdict::Written {
+            key: row.notification.key.clone(),
+            channel: row.notification.channel.clone(),
+            told,
+            name,
+            took_place,
+        })
+    }
+
+    /// Asks until nothing more is to be asked. Says also whether a request was made. Without a
+    /// lease (a dry run) no replay is made.
+    async fn decide(
+        &self,
+        row: &StaleRow,
+        channel: &Channel,
+        lease_ends: Option<Instant>,
+        brakes: &Brakes,
+    ) -> Result<(Case, bool), LedgerError> {
+        let provider = self.providers.get(&*row.provider);
+        let request = provider.and_then(|p| render(row, channel, p));
+        let mut case = case(row, channel, provider, request.as_ref());
+        let mut requested = false;
+        loop {
+            let asked = match (resolve(&case, &channel.schedule, 1.0), provider, &request) {
+                (Verdict::Replay, Some(provider), Some(request)) => {
+                    let Some(lease_ends) = lease_ends else {
+                        return Ok((case, false));
+                    };
+                    requested = true;
+                    Evidence::Replay(self.replay(provider, request, lease_ends).await)
+                }
+                (Verdict::LookUp, Some(provider), _) => {
+                    Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
+                }
+                _ => return Ok((case, requested)),
+            };
+            if let Evidence::Replay(Outcome::Unknown { cause, .. }) = &asked {
+                case.cause = if requested { *cause } else { case.cause };
+            }
+            case.evidence = asked;
+        }
+    }
+
+    async fn replay(&self, provider: &Provider, request: &Request, lease_ends: Instant) -> Outcome {
+        let left = lease_ends.saturating_duration_since(Instant::now());
+        if left < provider.request_timeout {
+            return Outcome::NotSent {
+                cause: crate::domain::outcome::NotSent::LeaseTooShort,
+                retry_after: None,
+                text: "the claim would have ended first".into(),
+            };
+        }
+        attempt(&self.client, provider, request, &self.metrics).await
+    }
+
+    async fn look_up(
+        &self,
+        row: &StaleRow,
+        channel: &Channel,
+        provider: &Provider,
+        brakes: &Brakes,
+    ) -> Result<LookUpAnswer, LedgerError> {
+        let question = Question {
+            message: message(row, channel),
+            from: row.first_request_at,
+            until: row.last_request_at,
+        };
+        let answer = match provider.adapter.look_up(&question) {
+            _ if brakes.look_ups_rest(&provider.name) => {
+                failed("look-ups rest: several failed in a row")
+            }
+            None => failed("the provider's log cannot be asked about this"),
+            Some(request) => match self
+                .client
+                .exchange(&request, provider.request_timeout)
+                .await
+            {
+                Ok(answer) => provider.adapter.found(&question, &answer),
+                Err(failure) => failed(&failure.to_string()),
+            },
+        };
+        brakes.looked_up(
+            &provider.name,
+            !matches!(answer, LookUpAnswer::Failed { .. }),
+        );
+        let LookUpAnswer::Found(ids) = answer else {
+            return Ok(answer);
+        };
+        if provider.adapter.capability().look_up.proves_absence() {
+            return Ok(LookUpAnswer::Found(ids));
+        }
+        let taken = self
+            .ledger
+            .bound_elsewhere(&provider.name, &ids, row.notification.id)
+            .await?;
+        let ours: Vec<String> = ids.into_iter().filter(|id| !taken.contains(id)).collect();
+        Ok(if ours.is_empty() {
+            LookUpAnswer::Absent
+        } else {
+            LookUpAnswer::Found(ours)
+        })
+    }
+
+    fn count(&self, channel: &Arc<str>, decided: &Verdict) {
+        let name = verdict::name(decided);
+        self.metrics
+            .verdicts
+            .get_or_create(&result(channel, name))
+            .inc();
+        if matches!(decided, Verdict::SendAgain { .. }) {
+            self.metrics
+                .possible_duplicates
+                .get_or_create(&channel_label(channel))
+                .inc();
+        }
+    }
+}
+
+fn failed(text: &str) -> LookUpAnswer {
+    LookUpAnswer::Failed {
+        retry_after: None,
+        text: text.to_owned(),
+    }
+}
+
+fn message<'a>(row: &'a StaleRow, channel: &Channel) -> Message<'a> {
+    Message {
+        send_key: row.notification.send_key(row.generation),
+        kind: channel.kind,
+        to: &row.notification.to,
+        content: &row.notification.content,
+        expires_at: row.notification.expires_at,
+    }
+}
+
+fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
+    provider.adapter.request(&message(row, channel)).ok()
+}
+
+fn case(
+    row: &StaleRow,
+    channel: &Channel,
+    provider: Option<&Provider>,
+    request: Option<&Request>,
+) -> Case {
+    // A provider that is no longer configured cannot be asked.
+    let capability = provider.map_or(
+        Capability {
+            dedupe: Dedupe::None,
+            look_up: LookUp::None,
+        },
+        |p| p.adapter.capability(),
+    );
+    Case {
+        policy: channel.policy,
+        capability,
+        evidence: Evidence::None,
+        cause: row.cause,
+        key_age: row.key_age,
+        last_request_age: row.last_request_age,
+        doubt_age: row.doubt_age,
+        expired: row.expired,
+        request_unchanged: request.is_some_and(|r| r.hash()[..] == row.request_hash[..]),
+        older_key_in_doubt: row.older_key_in_doubt,
+        sends_left: row.sends < channel.max_sends,
+        empty_reads: row.empty_reads,
+        checks: row.checks,
+        request_timeout: provider.map_or(Duration::ZERO, |p| p.request_timeout),
+        resolve_within: channel.resolve_within,
+    }
+}

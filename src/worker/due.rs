@@ -1,0 +1,142 @@
+//! Rows that the ledger owns and that have come due: retries, rows with a `send_at`, and what a
+//! person or the resolver put back. They enter the same line as what comes from the queue.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::lane::{Held, Job, Lane};
+use super::send::finish;
+use crate::domain::outcome::{NotSent, Outcome};
+use crate::ledger::due::DueRow;
+use crate::ledger::{Ledger, LedgerError};
+use crate::metrics::result;
+use crate::reconnect::Reconnect;
+
+/// How often the due rows are looked at: `send_at` and Retry-After are kept to the second.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The most rows in one claim.
+const PAGE: usize = 200;
+
+/// Claims due rows of a channel until told to stop.
+pub async fn claim_due_rows(lane: Arc<Lane>, ledger: Ledger, stop: CancellationToken) {
+    let mut reconnect = Reconnect::default();
+    loop {
+        let pause = match lane.resting() {
+            Some(rest) => rest,
+            None => match pass(&lane, &ledger, &stop).await {
+                Ok(full) => {
+                    reconnect.reset();
+                    if full { Duration::ZERO } else { EVERY }
+                }
+                Err(error) => {
+                    lane.metrics.ledger_errors.inc();
+                    tracing::warn!(channel = %lane.channel.name, %error, "due rows could not be claimed");
+                    if !reconnect.pause(&stop).await {
+                        return;
+                    }
+                    continue;
+                }
+            },
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// One look at the due rows of a channel. Says whether there may be more.
+async fn pass(lane: &Lane, ledger: &Ledger, stop: &CancellationToken) -> Result<bool, LedgerError> {
+    let Some(mut slots) = lane.take_slots(PAGE, stop).await else {
+        return Ok(false);
+    };
+    let channel = &lane.channel;
+    let wanted = slots.num_permits();
+    let lease_ends = Instant::now() + channel.lease;
+    let page = ledger
+        .claim_due(
+            &channel.name,
+            &channel.provider.name,
+            channel.lease,
+            wanted,
+            Uuid::new_v4(),
+        )
+        .await?;
+    let full = page.claimed.len() + page.expired == wanted;
+    for (what, rows) in [("due", page.claimed.len()), ("expired", page.expired)] {
+        if rows > 0 {
+            lane.metrics
+                .claims
+                .get_or_create(&result(&channel.name, what))
+                .inc_by(rows as u64);
+        }
+    }
+    for row in page.claimed {
+        if let Some(slot) = slots.split(1) {
+            begin(lane, ledger, row, lease_ends, slot).await?;
+        }
+    }
+    Ok(full)
+}
+
+/// Renders the request of a claimed row again. Where it differs from what is in the ledger (the
+/// configuration changed, or a new send key is due), the ledger is told before the request is made.
+async fn begin(
+    lane: &Lane,
+    ledger: &Ledger,
+    row: DueRow,
+    lease_ends: Instant,
+    slot: OwnedSemaphorePermit,
+) -> Result<(), LedgerError> {
+    let held = Held {
+        id: row.notification.id,
+        attempt: row.attempt,
+        sends: row.sends,
+        in_doubt: row.in_doubt,
+    };
+    let mut generation = row.generation;
+    let mut rendered = lane.request(&row.notification, generation);
+    if let (Ok(request), Some(known)) = (&rendered, &row.request_hash)
+        && request.hash()[..] != known[..]
+    {
+        generation += 1;
+        rendered = lane.request(&row.notification, generation);
+    }
+    let request = match rendered {
+        Ok(request) => request,
+        Err(wrong) => {
+            let outcome = Outcome::NotSent {
+                cause: NotSent::Account,
+                retry_after: None,
+                text: format!("no request could be made: {wrong}"),
+            };
+            lane.rest("a queued notification has no request under the present configuration");
+            finish(lane, held, &outcome, slot).await;
+            return Ok(());
+        }
+    };
+    let new_key = generation != row.generation;
+    let known = row.request_hash.is_some() && !new_key;
+    if !known
+        && !ledger
+            .stamp(held.id, row.attempt, request.hash(), new_key)
+            .await?
+    {
+        lane.metrics.moves_lost.inc();
+        return Ok(());
+    }
+    let job = Job {
+        held,
+        request,
+        lease_ends,
+        slot,
+    };
+    // The receiver lives as long as the lane.
+    let _ = lane.work.send(job).await;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! One channel at work: its slots, its queue of claimed work, its pause.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::settler::Settler;
+use crate::config::Channel;
+use crate::domain::notification::Notification;
+use crate::metrics::{self, Metrics};
+use crate::provider::client::Client;
+use crate::provider::{Message, Request, Unrenderable};
+
+/// How long a channel rests when the provider refuses the account, the first time.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest such rest: a healed account is noticed within a minute.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A claim that this process holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// The row.
+    pub id: Uuid,
+    /// The fence.
+    pub attempt: u32,
+    /// Requests made, this one included.
+    pub sends: u32,
+    /// An earlier attempt is in doubt.
+    pub in_doubt: bool,
+}
+
+/// A claim with all that its request needs.
+pub struct Job {
+    /// Which claim.
+    pub held: Held,
+    /// The request, whose hash is in the ledger.
+    pub request: Request,
+    /// When the claim ends, by this process's monotonic clock, counted from before it was made.
+    pub lease_ends: Instant,
+    /// The send slot.
+    pub slot: OwnedSemaphorePermit,
+}
+
+/// One channel at work in this process.
+pub struct Lane {
+    /// Its configuration.
+    pub channel: Arc<Channel>,
+    /// Free send slots. A claim is taken only with one in hand, so that what a crash can leave in
+    /// doubt is bounded by the concurrency.
+    pub slots: Arc<Semaphore>,
+    /// Claimed work on its way to the send tasks.
+    pub work: async_channel::Sender<Job>,
+    /// The other end.
+    pub jobs: async_channel::Receiver<Job>,
+    /// Where decisions are written.
+    pub settler: Settler,
+    /// Carries requests.
+    pub client: Client,
+    /// What Prometheus is told.
+    pub metrics: Arc<Metrics>,
+    pause: Mutex<Pause>,
+}
+
+#[derive(Default)]
+struct Pause {
+    until: Option<Instant>,
+    last: Duration,
+}
+
+impl Lane {
+    /// A channel with all its slots free.
+    #[must_use]
+    pub fn new(
+        channel: Arc<Channel>,
+        settler: Settler,
+        client: Client,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let (work, jobs) = async_channel::bounded(channel.concurrency);
+        Self {
+            slots: Arc::new(Semaphore::new(channel.concurrency)),
+            channel,
+            work,
+            jobs,
+            settler,
+            client,
+            metrics,
+            pause: Mutex::default(),
+        }
+    }
+
+    /// The request for a notification under one of its send keys.
+    ///
+    /// # Errors
+    /// When the provider has no form for it.
+    pub fn request(
+        &self,
+        notification: &Notification,
+        generation: u32,
+    ) -> Result<Request, Unrenderable> {
+        self.channel.provider.adapter.request(&Message {
+            send_key: notification.send_key(generation),
+            kind: self.channel.kind,
+            to: &notification.to,
+            content: &notification.content,
+            expires_at: notification.expires_at,
+        })
+    }
+
+    /// Waits for up to `most` slots, at least one. `None` when told to stop.
+    pub async fn take_slots(
+        &self,
+        most: usize,
+        stop: &CancellationToken,
+    ) -> Option<OwnedSemaphorePermit> {
+        let free = self.slots.available_permits().clamp(1, most.max(1));
+        let free = u32::try_from(free).unwrap_or(u32::MAX);
+        tokio::select! {
+            () = stop.cancelled() => None,
+            slots = self.slots.clone().acquire_many_owned(free) => slots.ok(),
+        }
+    }
+
+    /// The provider refuses the account: nothing new is claimed for a while. Each refusal after a
+    /// pause doubles it. Says so once a pause; `why` goes to the log, so it holds no provider's words.
+    pub fn rest(&self, why: &str) {
+        let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if pause.until.is_some_and(|until| until > now) {
+            return;
+        }
+        pause.last = (pause.last * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        pause.until = Some(now + pause.last);
+        self.metrics
+            .channel_paused
+            .get_or_create(&metrics::channel(&self.channel.name))
+            .set(1);
+        tracing::error!(
+            channel = %self.channel.name,
+            provider = %self.channel.provider.name,
+            seconds = pause.last.as_secs(),
+            why,
+            "the provider refuses the account: the channel rests"
+        );
+    }
+
+    /// The provider takes messages: the account is well.
+    pub fn account_is_well(&self) {
+        let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        if pause.last > Duration::ZERO {
+            *pause = Pause::default();
+            self.metrics
+                .channel_paused
+                .get_or_create(&metrics::channel(&self.channel.name))
+                .set(0);
+            tracing::info!(channel = %self.channel.name, "the provider takes messages again");
+        }
+    }
+
+    /// What is left of the rest, if the channel is resting.
+    #[must_use]
+    pub fn resting(&self) -> Option<Duration> {
+        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = pause.until?.saturating_duration_since(Instant::now());
+        (left > Duration::ZERO).then_some(left)
+    }
+}

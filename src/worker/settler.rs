@@ -1,0 +1,127 @@
+//! One writer for the decisions of a process: it writes whatever has come in since its last
+//! statement, so batches are one row when little happens and fill by themselves when much does.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::ledger::Ledger;
+use crate::ledger::moves::Move;
+use crate::metrics::{Metrics, result};
+use crate::reconnect::Reconnect;
+
+/// The most moves in one statement.
+const BATCH: usize = 500;
+
+/// A decision, and the slot that it frees once it is written.
+pub struct Settled {
+    /// The channel that it belongs to.
+    pub channel: Arc<str>,
+    /// The change of phase.
+    pub change: Move,
+    /// Given back when the change is committed, so that a claim without a written outcome always
+    /// has a slot, and a stalled database stops new claims.
+    pub slot: OwnedSemaphorePermit,
+}
+
+/// Hands decisions to the writer. Cheap to clone; the writer ends when all clones are gone.
+#[derive(Clone)]
+pub struct Settler(mpsc::Sender<Settled>);
+
+impl Settler {
+    /// A settler, and its writer to be spawned.
+    pub fn new(
+        ledger: Ledger,
+        metrics: Arc<Metrics>,
+        abort: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (sender, receiver) = mpsc::channel(BATCH);
+        let writer = Writer {
+            ledger,
+            metrics,
+            abort,
+        };
+        (Self(sender), writer.run(receiver))
+    }
+
+    /// Hands over one decision.
+    pub async fn settle(&self, settled: Settled) {
+        if self.0.send(settled).await.is_err() {
+            // Only after the grace time: the row's lease ends and the resolver finds it.
+            tracing::warn!("an outcome came after the end and is left to the resolver");
+        }
+    }
+}
+
+struct Writer {
+    ledger: Ledger,
+    metrics: Arc<Metrics>,
+    abort: CancellationToken,
+}
+
+impl Writer {
+    async fn run(self, mut inbox: mpsc::Receiver<Settled>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while inbox.recv_many(&mut batch, BATCH).await > 0 {
+            let moves: Vec<Move> = batch.iter().map(|settled| settled.change.clone()).collect();
+            if let Some(took_place) = self.write(&moves).await {
+                self.count(&batch, &took_place);
+            }
+            batch.clear();
+        }
+    }
+
+    /// Writes until the database says what holds. A move that had been written by a try without an
+    /// answer counts as lost here, which is the cautious way to be wrong.
+    async fn write(&self, moves: &[Move]) -> Option<HashSet<Uuid>> {
+        let mut reconnect = Reconnect::default();
+        loop {
+            match self.ledger.apply(moves).await {
+                Ok(took_place) => return Some(took_place),
+                Err(error) if error.is_about_the_data() => {
+                    return Some(self.one_by_one(moves).await);
+                }
+                Err(error) => {
+                    self.metrics.ledger_errors.inc();
+                    tracing::warn!(%error, rows = moves.len(), "outcomes could not be written yet");
+                    if !reconnect.pause(&self.abort).await {
+                        tracing::warn!(rows = moves.len(), "outcomes are left to the resolver");
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One row that the database will not take must not hold up the others. That one stays in
+    /// `sending` until its lease ends, and the resolver asks the provider about it.
+    async fn one_by_one(&self, moves: &[Move]) -> HashSet<Uuid> {
+        let mut took_place = HashSet::new();
+        for change in moves {
+            match self.ledger.apply(std::slice::from_ref(change)).await {
+                Ok(done) => took_place.extend(done),
+                Err(error) => {
+                    self.metrics.ledger_errors.inc();
+                    tracing::error!(%error, id = %change.id(), "an outcome cannot be written");
+                }
+            }
+        }
+        took_place
+    }
+
+    fn count(&self, batch: &[Settled], took_place: &HashSet<Uuid>) {
+        for settled in batch {
+            if took_place.contains(&settled.change.id()) {
+                self.metrics
+                    .settled
+                    .get_or_create(&result(&settled.channel, settled.change.to().as_str()))
+                    .inc();
+            } else {
+                self.metrics.moves_lost.inc();
+            }
+        }
+    }
+}
