@@ -52,6 +52,7 @@ pub struct Move {
     checked: bool,
     empty_read: bool,
     possible_duplicate: bool,
+    unless_expired: bool,
     text: Option<String>,
     note: Option<Note>,
 }
@@ -78,6 +79,7 @@ impl Move {
             checked: false,
             empty_read: false,
             possible_duplicate: false,
+            unless_expired: false,
             text: None,
             note: None,
         })
@@ -138,6 +140,13 @@ impl Move {
     #[must_use]
     pub fn possible_duplicate(mut self) -> Self {
         self.possible_duplicate = true;
+        self
+    }
+
+    /// Takes place only if the notification has not expired by then, by the database's clock.
+    #[must_use]
+    pub fn unless_expired(mut self) -> Self {
+        self.unless_expired = true;
         self
     }
 
@@ -244,6 +253,7 @@ impl Ledger {
                         last_text = coalesce(u.said, n.last_text)
                     from u
                     where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
+                        and (u.flags & 64 = 0 or coalesce(n.expires_at > now(), true))
                     returning n.id, n.attempt
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
@@ -285,6 +295,7 @@ impl Move {
             self.checked,
             self.empty_read,
             self.possible_duplicate,
+            self.unless_expired,
         ]
         .into_iter()
         .enumerate()
