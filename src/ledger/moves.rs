@@ -248,7 +248,9 @@ impl Ledger {
                         first_request_at = case when u.flags & 4 = 0 then n.first_request_at end,
                         request_hash = case when u.flags & 4 = 0 then n.request_hash end,
                         checks = case when u.flags & 8 > 0 then n.checks + 1 else 0 end,
-                        empty_reads = n.empty_reads + (u.flags & 16) / 16,
+                        -- A new request can be in the log that was empty before.
+                        empty_reads = case when u.becomes = 'queued' then 0
+                            else n.empty_reads + (u.flags & 16) / 16 end,
                         possible_duplicates = n.possible_duplicates + (u.flags & 32) / 32,
                         last_text = coalesce(u.said, n.last_text)
                     from u
