@@ -100,8 +100,8 @@ impl NotSent {
     #[must_use]
     pub const fn uses_an_attempt(self) -> bool {
         match self {
-            Self::Unreachable | Self::Throttled | Self::NotProcessed => true,
-            Self::Account | Self::LeaseTooShort | Self::ShuttingDown => false,
+            Self::Throttled | Self::NotProcessed => true,
+            Self::Unreachable | Self::Account | Self::LeaseTooShort | Self::ShuttingDown => false,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lapin::message::Delivery;
 use lapin::options::BasicAckOptions;
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel as AmqpChannel};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -273,11 +273,8 @@ fn cloud_event(headers: &FieldTable) -> Option<(String, String)> {
             .into_iter()
             .find_map(|prefix| {
                 let name = ShortString::from(format!("{prefix}{name}"));
-                match headers.inner().get(&name)? {
-                    AMQPValue::LongString(text) => Some(text.to_string()),
-                    AMQPValue::ShortString(text) => Some(text.to_string()),
-                    _ => None,
-                }
+                let value = headers.inner().get(&name)?;
+                value.as_long_string().map(ToString::to_string)
             })
     };
     Some((header("source")?, header("id")?))

@@ -126,7 +126,7 @@ impl Lane {
     }
 
     /// The provider refuses the account: nothing new is claimed for a while. Each refusal after a
-    /// pause doubles it. Says so once a pause.
+    /// pause doubles it. Says so once a pause; `why` goes to the log, so it holds no provider's words.
     pub fn rest(&self, why: &str) {
         let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

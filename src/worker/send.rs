@@ -83,11 +83,12 @@ pub(super) async fn finish(lane: &Lane, held: Held, outcome: &Outcome, slot: Own
             cause: NotSent::Account,
             text,
             ..
-        } => lane.rest(text),
+        } => lane.rest(text.split(':').next().unwrap_or_default()),
         Outcome::Accepted { .. } => lane.account_is_well(),
         Outcome::NotSent { .. } | Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
     }
     let attempt = Attempt {
+        number: held.attempt,
         sends: held.sends,
         max_sends: lane.channel.max_sends,
         in_doubt: held.in_doubt,
