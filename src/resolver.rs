@@ -230,7 +230,7 @@ impl Resolver {
                 (Verdict::Replay, Some(provider), Some(request)) if may_replay => {
                     let lease_ends = taken_at + self.lease();
                     requested = true;
-                    Evidence::Replay(self.replay(provider, request, lease_ends).await)
+                    Evidence::Replay(self.replay(row, provider, request, lease_ends).await)
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -244,7 +244,13 @@ impl Resolver {
         }
     }
 
-    async fn replay(&self, provider: &Provider, request: &Request, lease_ends: Instant) -> Outcome {
+    async fn replay(
+        &self,
+        row: &StaleRow,
+        provider: &Provider,
+        request: &Request,
+        lease_ends: Instant,
+    ) -> Outcome {
         let left = lease_ends.saturating_duration_since(Instant::now());
         if left < provider.request_timeout {
             return Outcome::NotSent {
@@ -253,7 +259,8 @@ impl Resolver {
                 text: "the claim would have ended first".into(),
             };
         }
-        attempt(&self.client, provider, request, &self.metrics).await
+        let about = &row.notification;
+        attempt(&self.client, provider, request, about, &self.metrics).await
     }
 
     async fn look_up(

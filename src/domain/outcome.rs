@@ -81,6 +81,18 @@ pub enum Doubt {
     WorkerLost,
 }
 
+impl Outcome {
+    /// The provider's or the network's words, where there are some.
+    pub fn text_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Accepted { .. } => None,
+            Self::Refused { text, .. }
+            | Self::NotSent { text, .. }
+            | Self::Unknown { text, .. } => Some(text),
+        }
+    }
+}
+
 impl NotSent {
     /// The name used in the ledger and the metrics.
     #[must_use]

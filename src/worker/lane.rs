@@ -37,6 +37,8 @@ pub struct Held {
 pub struct Job {
     /// Which claim.
     pub held: Held,
+    /// What it is about; not to be repeated in what the provider is said to have answered.
+    pub about: Arc<Notification>,
     /// The request, whose hash is in the ledger.
     pub request: Request,
     /// When the claim ends, by this process's monotonic clock, counted from before it was made.
