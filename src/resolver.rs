@@ -230,7 +230,8 @@ impl Resolver {
                 (Verdict::Replay, Some(provider), Some(request)) if may_replay => {
                     let lease_ends = taken_at + self.lease();
                     requested = true;
-                    Evidence::Replay(self.replay(row, provider, request, lease_ends).await)
+                    let outcome = self.replay(provider, request, lease_ends).await;
+                    Evidence::Replay(outcome.without(&row.notification.to))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -244,13 +245,7 @@ impl Resolver {
         }
     }
 
-    async fn replay(
-        &self,
-        row: &StaleRow,
-        provider: &Provider,
-        request: &Request,
-        lease_ends: Instant,
-    ) -> Outcome {
+    async fn replay(&self, provider: &Provider, request: &Request, lease_ends: Instant) -> Outcome {
         let left = lease_ends.saturating_duration_since(Instant::now());
         if left < provider.request_timeout {
             return Outcome::NotSent {
@@ -259,8 +254,7 @@ impl Resolver {
                 text: "the claim would have ended first".into(),
             };
         }
-        let about = &row.notification;
-        attempt(&self.client, provider, request, about, &self.metrics).await
+        attempt(&self.client, provider, request, &self.metrics).await
     }
 
     async fn look_up(
@@ -271,7 +265,7 @@ impl Resolver {
         brakes: &Brakes,
     ) -> Result<LookUpAnswer, LedgerError> {
         let question = Question {
-            message: message(row, channel),
+            message: Message::new(channel, &row.notification, row.generation),
             from: row.first_request_at,
             until: row.last_request_at,
         };
@@ -333,18 +327,9 @@ fn failed(text: &str) -> LookUpAnswer {
     }
 }
 
-fn message<'a>(row: &'a StaleRow, channel: &Channel) -> Message<'a> {
-    Message {
-        send_key: row.notification.send_key(row.generation),
-        kind: channel.kind,
-        to: &row.notification.to,
-        content: &row.notification.content,
-        expires_at: row.notification.expires_at,
-    }
-}
-
 fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
-    provider.adapter.request(&message(row, channel)).ok()
+    let message = Message::new(channel, &row.notification, row.generation);
+    provider.adapter.request(&message).ok()
 }
 
 fn case(

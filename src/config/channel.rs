@@ -25,7 +25,8 @@ const CONCURRENCY: usize = 64;
 /// Added to the request timeout when no lease is given: a stalled database commit of this length
 /// still does not put a living worker's row into doubt.
 const LEASE_BEYOND_TIMEOUT: Duration = Duration::from_secs(20);
-const MAX_SENDS: u32 = 8;
+/// With the default pauses about an hour of "not now" before a notification is given up.
+const MAX_SENDS: u32 = 20;
 const RESOLVE_WITHIN: Duration = Duration::from_secs(3600);
 
 pub(super) fn read_all(file: &mut Section<'_, '_>, providers: &Providers) -> Vec<Arc<Channel>> {

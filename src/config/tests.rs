@@ -93,7 +93,7 @@ fn the_least_that_works_gets_every_default() {
         ),
         ("nuncio.sms", true, None)
     );
-    assert_eq!((channel.concurrency, channel.max_sends), (64, 8));
+    assert_eq!((channel.concurrency, channel.max_sends), (64, 20));
     assert_eq!(channel.provider.request_timeout, Duration::from_secs(10));
     assert_eq!(channel.lease, Duration::from_secs(30));
     assert_eq!(channel.schedule, Schedule::DEFAULT);

@@ -196,7 +196,7 @@ async fn hand_on(
                 sends: 1,
                 in_doubt: false,
             },
-            about: candidate.claim.notification,
+            notification: candidate.claim.notification,
             request: candidate.request,
             lease_ends: began + lane.channel.lease,
             slot,

@@ -224,7 +224,7 @@ fn accept(
             text: wire.text,
             subject: wire.subject,
             html: wire.html,
-            from: wire.from.or_else(|| channel.from.clone()),
+            from: wire.from,
             reply_to: wire.reply_to,
             metadata: wire.metadata.unwrap_or_default(),
         },

@@ -23,8 +23,9 @@ use thiserror::Error;
 use url::Url;
 use uuid::Uuid;
 
+use crate::config::Channel;
 use crate::domain::capability::Capability;
-use crate::domain::notification::{Content, Kind};
+use crate::domain::notification::{Content, Kind, Notification};
 use crate::domain::outcome::{LookUpAnswer, Outcome};
 
 /// What an adapter renders: one notification under one send key.
@@ -38,8 +39,25 @@ pub struct Message<'a> {
     pub to: &'a str,
     /// What the recipient will read.
     pub content: &'a Content,
+    /// The sender, where the content names none.
+    pub default_from: Option<&'a str>,
     /// Not after this, for providers that take a validity.
     pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl<'a> Message<'a> {
+    /// A notification of a channel under one of its send keys.
+    #[must_use]
+    pub fn new(channel: &'a Channel, notification: &'a Notification, generation: u32) -> Self {
+        Self {
+            send_key: notification.send_key(generation),
+            kind: channel.kind,
+            to: &notification.to,
+            content: &notification.content,
+            default_from: channel.from.as_deref(),
+            expires_at: notification.expires_at,
+        }
+    }
 }
 
 /// A question to a provider's log.

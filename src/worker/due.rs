@@ -132,7 +132,7 @@ async fn begin(
     }
     let job = Job {
         held,
-        about: Arc::new(row.notification),
+        notification: Arc::new(row.notification),
         request,
         lease_ends,
         slot,

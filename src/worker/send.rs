@@ -8,18 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::lane::{Held, Job, Lane};
 use super::settler::Settled;
-use crate::domain::notification::Notification;
 use crate::domain::outcome::{Doubt, NotSent, Outcome};
 use crate::domain::phase::{IllegalMove, Phase};
 use crate::domain::settle::{Attempt, Settlement, Source, settle};
 use crate::ledger::moves::{DoubtAfter, Move};
 use crate::metrics::{ByProvider, Metrics, result};
-use crate::provider::clean::{clean, redact};
 use crate::provider::client::Client;
 use crate::provider::{Provider, Request};
-
-/// Shorter texts tell nothing, and are found in words that do not repeat them.
-const SHORTEST_TELLING: usize = 6;
 
 /// Takes jobs until there are no more. One of a fixed number of tasks: cheaper than a task a
 /// message.
@@ -34,10 +29,10 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
                 &lane.client,
                 &lane.channel.provider,
                 &job.request,
-                &job.about,
                 &lane.metrics,
             )
             .await
+            .without(&job.notification.to)
         };
         finish(&lane, job.held, &outcome, job.slot).await;
     }
@@ -48,7 +43,6 @@ pub async fn attempt(
     client: &Client,
     provider: &Provider,
     request: &Request,
-    about: &Notification,
     metrics: &Metrics,
 ) -> Outcome {
     let began = Instant::now();
@@ -62,22 +56,6 @@ pub async fn attempt(
             provider: (&*provider.name).into(),
         })
         .observe(began.elapsed().as_secs_f64());
-    without(about, outcome)
-}
-
-/// Providers like to repeat what they refuse: what they say is kept without recipient and text.
-fn without(about: &Notification, mut outcome: Outcome) -> Outcome {
-    if let Some(said) = outcome.text_mut() {
-        *said = redact(said, &about.to).into_owned();
-        let content = &about.content;
-        for part in [&content.text, &content.subject].into_iter().flatten() {
-            // Cleaned as the answer was, or it would not be found there.
-            let part = clean(part, part.len());
-            if part.len() >= SHORTEST_TELLING {
-                *said = said.replace(&part, "[content]");
-            }
-        }
-    }
     outcome
 }
 

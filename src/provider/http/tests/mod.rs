@@ -71,6 +71,7 @@ fn message<'a>(to: &'a str, content: &'a Content) -> Message<'a> {
         kind: Kind::Sms,
         to,
         content,
+        default_from: None,
         expires_at: None,
     }
 }
