@@ -88,16 +88,27 @@ impl Broker {
     /// What a queue says of itself: messages ready, and consumers.
     pub async fn ready(&self, queue: &str) -> (u32, u32) {
         let (connection, channel) = self.channel().await;
-        let passive = QueueDeclareOptions {
-            passive: true,
-            ..QueueDeclareOptions::default()
-        };
-        let found = channel
-            .queue_declare(queue.into(), passive, FieldTable::default())
-            .await
-            .expect("the queue is there");
+        let said = ask(&channel, queue).await.expect("the queue is there");
         let _ = connection.close(200, "done".into()).await;
-        (found.message_count(), found.consumer_count())
+        said
+    }
+
+    /// The same of every queue that this test has declared, dead-letter queues too.
+    pub async fn queues(&self) -> BTreeMap<String, (u32, u32)> {
+        let declared = self.declared.lock().expect("no holder of it panics");
+        let names = declared.queues.clone();
+        drop(declared);
+        let (connection, mut channel) = self.channel().await;
+        let mut said = BTreeMap::new();
+        for name in names {
+            match ask(&channel, &name).await {
+                Ok(depth) => drop(said.insert(name, depth)),
+                // Declared in a configuration, and never by a program: the broker closes the channel.
+                Err(_) => channel = connection.create_channel().await.expect("a new channel"),
+            }
+        }
+        let _ = connection.close(200, "done".into()).await;
+        said
     }
 
     /// Remembers what a configuration declares, to be removed at the end.
@@ -170,6 +181,17 @@ fn janitor(ctl: &[String], vhost: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("there is a shell")
+}
+
+async fn ask(channel: &AmqpChannel, queue: &str) -> lapin::Result<(u32, u32)> {
+    let passive = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let said = channel
+        .queue_declare(queue.into(), passive, FieldTable::default())
+        .await?;
+    Ok((said.message_count(), said.consumer_count()))
 }
 
 async fn run(ctl: &[String], arguments: &[&str]) -> String {
