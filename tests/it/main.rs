@@ -10,3 +10,4 @@ mod broker;
 mod harness;
 mod harness_tests;
 mod intake;
+mod ledger;
