@@ -7,7 +7,9 @@
 )]
 
 mod broker;
+mod claim;
 mod harness;
 mod harness_tests;
 mod intake;
+mod kill;
 mod ledger;

@@ -157,6 +157,8 @@ async fn a_database_that_turned_read_only_acks_nothing_and_loses_nothing() {
     let config = world.config().channel(channel);
     let publisher = world.publisher(&config).await;
     let mut worker = world.start(&config).await;
+    // Opened while it was writable, as this one stays.
+    let mut session = world.database.session().await;
     execute(
         &world,
         "do $$ begin
@@ -181,14 +183,15 @@ async fn a_database_that_turned_read_only_acks_nothing_and_loses_nothing() {
     let depth = depths["nuncio.sms"];
     assert_eq!(depth.ready + depth.unacked, 10);
     assert!(world.rows().await.is_empty() && world.sandbox.counts().await.is_empty());
-    execute(
-        &world,
+    sqlx::raw_sql(
         "do $$ begin
             execute format('alter database %I reset default_transaction_read_only',
                 current_database());
         end $$;",
     )
-    .await;
+    .execute(&mut session)
+    .await
+    .expect("it may be written again");
     worker.ready().await;
     world.rest(10).await;
     worker.ready().await;

@@ -49,7 +49,7 @@ async fn indexes(session: &mut PgConnection, statement: &str, rows: usize) -> BT
     };
     run(
         session,
-        format!("deallocate all; prepare asked as {statement}"),
+        format!("prepare asked as {statement}"),
     )
     .await;
     let types: Vec<String> = sqlx::query_scalar(
@@ -67,6 +67,7 @@ async fn indexes(session: &mut PgConnection, statement: &str, rows: usize) -> BT
         .fetch_one(&mut *session)
         .await
         .expect("a plan");
+    run(session, "deallocate asked".into()).await;
     let mut found = BTreeSet::new();
     collect(&plan[0]["Plan"], &mut found);
     found
