@@ -6,7 +6,10 @@
     reason = "what a test did not expect ends it, with a message"
 )]
 
+mod broker;
 mod claim;
 mod harness;
 mod harness_tests;
+mod intake;
 mod kill;
+mod ledger;
