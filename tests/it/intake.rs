@@ -344,7 +344,7 @@ async fn a_claim_whose_commit_was_not_confirmed_is_found_to_be_ours() {
     // The key is a parameter of the INSERT: when the server answers, the row is committed.
     proxy.cut_after("order-lost-commit");
     publisher.send("sms", "order-lost-commit").await;
-    proxy.has_cut().await;
+    proxy.has_caught().await;
     let row = world.find("sms", "order-lost-commit").await;
     assert!(row.is_some(), "the cut came before the commit");
     let row = &world.rest(1).await[0];

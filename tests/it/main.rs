@@ -7,6 +7,7 @@
 )]
 
 mod broker;
+mod cases;
 mod claim;
 mod harness;
 mod harness_tests;
