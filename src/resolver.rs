@@ -36,6 +36,13 @@ const AT_ONCE: usize = 16;
 /// What a take-over adds to the time that its questions may take: room for the writes.
 const LEASE_MARGIN: Duration = Duration::from_secs(20);
 
+/// How long a page of rows has been in this process's hands, and how long it may be.
+#[derive(Clone, Copy)]
+struct Hold {
+    since: Instant,
+    until: Instant,
+}
+
 /// What a resolver needs. Shared by the passes of one process.
 pub struct Resolver {
     /// Where the rows are.
@@ -94,7 +101,11 @@ impl Resolver {
         let mut report = Report::default();
         while !stop.is_cancelled() {
             let lease = self.lease();
-            let lease_ends = Instant::now() + lease;
+            let since = Instant::now();
+            let hold = Hold {
+                since,
+                until: since + lease,
+            };
             let rows = self
                 .ledger
                 .take_over(&names, self.batch, lease, Uuid::new_v4())
@@ -102,7 +113,7 @@ impl Resolver {
             let full = rows.len() >= usize::try_from(self.batch).unwrap_or(usize::MAX);
             report.taken += rows.len();
             let mut decisions = stream::iter(rows)
-                .map(|row| self.settle(row, lease_ends, &brakes))
+                .map(|row| self.settle(row, hold, &brakes))
                 .buffer_unordered(AT_ONCE);
             // Every row that was begun is finished, also when the database fails one of them.
             let mut failed = None;
@@ -174,14 +185,14 @@ impl Resolver {
     async fn settle(
         &self,
         row: StaleRow,
-        lease_ends: Instant,
+        hold: Hold,
         brakes: &Brakes,
     ) -> Result<verdict::Written, LedgerError> {
         // Only rows of these channels are taken over.
         let Some(channel) = self.channels.get(&row.notification.channel) else {
             return Ok(verdict::Written::nothing(&row));
         };
-        let (case, requested) = self.decide(&row, channel, Some(lease_ends), brakes).await?;
+        let (case, requested) = self.decide(&row, channel, Some(hold), brakes).await?;
         let decided = resolve(&case, &channel.schedule, fastrand::f64());
         let decided = brakes.hold_back(decided);
         self.count(&channel.name, &decided);
@@ -211,26 +222,41 @@ impl Resolver {
     }
 
     /// Asks until nothing more is to be asked. Says also whether a request was made. Without a
-    /// lease (a dry run) no replay is made.
+    /// hold (a dry run) no replay is made.
+    ///
+    /// A replay is announced in the ledger first: should this process die with it on its way, the
+    /// next one must not believe a log that cannot show it yet.
     async fn decide(
         &self,
         row: &StaleRow,
         channel: &Channel,
-        lease_ends: Option<Instant>,
+        hold: Option<Hold>,
         brakes: &Brakes,
     ) -> Result<(Case, bool), LedgerError> {
         let provider = self.providers.get(&*row.provider);
         let request = provider.and_then(|p| render(row, channel, p));
         let mut case = case(row, channel, provider, request.as_ref());
+        let since = hold.map_or_else(Instant::now, |hold| hold.since);
+        let mut announced = false;
         let mut requested = false;
         loop {
+            case.since_read = since.elapsed();
             let asked = match (resolve(&case, &channel.schedule, 1.0), provider, &request) {
                 (Verdict::Replay, Some(provider), Some(request)) => {
-                    let Some(lease_ends) = lease_ends else {
+                    let Some(hold) = hold else {
                         return Ok((case, false));
                     };
+                    if !announced {
+                        let id = row.notification.id;
+                        if !self.ledger.announce(id, row.attempt).await? {
+                            return Ok((case, false));
+                        }
+                        announced = true;
+                        // That took its time: decided again.
+                        continue;
+                    }
                     requested = true;
-                    Evidence::Replay(self.replay(provider, request, lease_ends).await)
+                    Evidence::Replay(self.replay(provider, request, hold.until).await)
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -360,6 +386,7 @@ fn case(
         evidence: Evidence::None,
         cause: row.cause,
         key_age: row.key_age,
+        since_read: Duration::ZERO,
         last_request_age: row.last_request_age,
         doubt_age: row.doubt_age,
         expired: row.expired,
