@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use nuncio::app::{self, Role};
 use nuncio::config::{self, Config};
+use nuncio::demo::{self, DemoArgs};
 use nuncio::intake::publish::{self, PublishArgs};
 use nuncio::plan::{self, PlanArgs};
 use nuncio::sandbox::{self, SandboxArgs};
@@ -50,6 +51,8 @@ enum Command {
     Publish(PublishArgs),
     /// A local provider with programmable faults, for trying things out.
     Sandbox(SandboxArgs),
+    /// The whole system on real services: losses, killed workers, and the table of what happened.
+    Demo(DemoArgs),
     /// Says with numbers which policy fits a channel.
     Plan(PlanArgs),
 }
@@ -89,6 +92,7 @@ async fn command(cli: Cli) -> ExitCode {
                 Err(error) => fail(&error, 1),
             }
         }
+        Command::Demo(args) => demo::run(&args).await,
         Command::Plan(args) => say(&plan::run(&args)),
     }
 }
