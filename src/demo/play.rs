@@ -83,6 +83,7 @@ impl Run<'_> {
                 (seen, moved) = (now, looked);
             }
             if now.rows >= self.published && now.open == 0 {
+                self.show(now, self.providers.requests().await?);
                 return Ok(());
             }
             if moved.elapsed() > PATIENCE {
@@ -116,7 +117,7 @@ impl Run<'_> {
 
     fn show(&self, look: Look, requests: u64) {
         let open = look.open;
-        let state = format!("{open} open, {requests} requests, {} kills", self.killed);
+        let state = format!("{open} open; {requests} requests, {} kills", self.killed);
         self.progress.at_rest(look.at_rest(), &state);
     }
 }

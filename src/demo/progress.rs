@@ -2,15 +2,16 @@
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::DemoArgs;
 use super::lanes::LANES;
 
-/// Without a bar, a line for each so many percent.
-const STEP: u64 = 10;
+/// Without a bar, a line as often as this.
+const EVERY: Duration = Duration::from_secs(2);
 
 /// To stderr, so that stdout has the result alone.
 pub(super) struct Progress {
@@ -18,8 +19,8 @@ pub(super) struct Progress {
     all: u64,
     began: Instant,
     published: AtomicU64,
-    /// The last step that a line told of.
-    told: AtomicU64,
+    /// When the last line told of it.
+    told: Mutex<Instant>,
 }
 
 impl Progress {
@@ -36,7 +37,7 @@ impl Progress {
             all,
             began: Instant::now(),
             published: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            told: Mutex::new(Instant::now()),
         }
     }
 
@@ -61,8 +62,9 @@ impl Progress {
             bar.set_message(format!("at rest, {state}"));
             return;
         }
-        let step = count * 100 / self.all.max(1) / STEP;
-        if self.told.fetch_max(step, Ordering::Relaxed) < step {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.elapsed() >= EVERY || count == self.all {
+            *told = Instant::now();
             self.line(&format!("{count} of {} at rest, {state}", self.all));
         }
     }
