@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) phase: Phase,
     /// Send keys used for it, 1 or more.
     pub(super) generations: u32,
+    /// Times that it was sent again while in doubt.
+    pub(super) possible_duplicates: u32,
     /// What proved that it was sent.
     pub(super) settled_by: Option<String>,
 }
@@ -62,6 +64,8 @@ pub(super) struct Counts {
     pub(super) open: u64,
     /// Rows `sent` that never went out.
     pub(super) false_sent: u64,
+    /// Rows that went out more often than their possible duplicates explain.
+    pub(super) unexplained: u64,
     /// Rows that never went out and are not parked.
     pub(super) lost_silently: u64,
     /// Rows `sent`, by what proved it.
@@ -126,6 +130,7 @@ impl Counts {
         self.failed += count(is(Phase::Failed));
         self.open += count(is(Phase::Queued) || is(Phase::Sending));
         self.false_sent += count(is(Phase::Sent) && !out);
+        self.unexplained += count(fate.sends > 1 + fate.row.possible_duplicates);
         self.lost_silently += count(!out && !is(Phase::Parked));
         if let Some(proof) = &fate.row.settled_by {
             *self.proofs.entry(proof.clone()).or_default() += 1;

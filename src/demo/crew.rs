@@ -13,8 +13,8 @@ use super::folder::Folder;
 /// Lines of a dead worker's log that are shown.
 const LAST_WORDS: usize = 5;
 
-/// Workers, the one that has run longest first. They end with this value, and are in a process
-/// group of their own, so that Ctrl-C reaches the demo alone, which then ends them.
+/// Workers, the one that has run longest first. Each is in a process group of its own, so that
+/// Ctrl-C reaches the demo alone, which then ends them; should it break off, they end with this.
 pub(super) struct Crew<'a> {
     folder: &'a Folder,
     program: PathBuf,

@@ -46,7 +46,7 @@ pub(super) async fn look(pool: &PgPool) -> sqlx::Result<Look> {
 /// The rows of a channel, by key.
 pub(super) async fn rows(pool: &PgPool, channel: &str) -> sqlx::Result<Vec<Row>> {
     let rows = sqlx::query!(
-        r#"select key, phase as "phase: Phase", generation, settled_by
+        r#"select key, phase as "phase: Phase", generation, possible_duplicates, settled_by
            from notification where channel = $1 order by key"#,
         channel,
     )
@@ -58,6 +58,7 @@ pub(super) async fn rows(pool: &PgPool, channel: &str) -> sqlx::Result<Vec<Row>>
             key: row.key,
             phase: row.phase,
             generations: u32::try_from(row.generation).unwrap_or(1),
+            possible_duplicates: u32::try_from(row.possible_duplicates).unwrap_or(0),
             settled_by: row.settled_by,
         })
         .collect())

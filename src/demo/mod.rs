@@ -32,6 +32,8 @@ mod tests;
 
 use std::process::ExitCode;
 
+use tokio_util::sync::CancellationToken;
+
 pub use args::DemoArgs;
 
 use folder::Folder;
@@ -71,24 +73,22 @@ pub async fn run(args: &DemoArgs) -> ExitCode {
 /// for or is evidence.
 async fn carry_out(args: &DemoArgs) -> anyhow::Result<Option<Report>> {
     let servers = stage::servers(&|name| std::env::var(name).ok())?;
-    let interrupted = told_to_stop();
-    tokio::pin!(interrupted);
+    let stop = CancellationToken::new();
+    tokio::spawn(told_to_stop(stop.clone()));
     let folder = Folder::create(&args.name)?;
     let providers = providers::open(args).await?;
-    let stage = tokio::select! {
-        stage = Stage::set(args, &servers, &folder, &providers) => stage?,
-        () = &mut interrupted => return Ok(None),
+    let setting = Stage::set(args, &servers, &folder, &providers);
+    let Some(stage) = stop.run_until_cancelled(setting).await else {
+        return Ok(None);
     };
+    let stage = stage?;
     let progress = Progress::start(args);
-    let played = tokio::select! {
-        played = play::play(args, &stage, &folder, &providers, &progress) => Some(played),
-        () = &mut interrupted => None,
-    };
+    let played = play::play(args, &stage, &folder, &providers, &progress, &stop).await;
     progress.end();
     let evidence = match &played {
-        None => false,
-        Some(Ok(report)) => !report.held(),
-        Some(Err(_)) => true,
+        Ok(None) => false,
+        Ok(Some(report)) => !report.held(),
+        Err(_) => true,
     };
     if args.keep || evidence {
         let path = folder.keep();
@@ -96,13 +96,11 @@ async fn carry_out(args: &DemoArgs) -> anyhow::Result<Option<Report>> {
     } else {
         stage.clear().await?;
     }
-    Ok(played
-        .transpose()?
-        .map(|report| report.kept(args.keep || evidence)))
+    Ok(played?.map(|report| report.kept(args.keep || evidence)))
 }
 
-/// Ends when this process is told to stop: by Ctrl-C, SIGTERM, or its terminal's end.
-async fn told_to_stop() {
+/// Cancels `stop` when this process is told to end: by Ctrl-C, SIGTERM, or its terminal's end.
+async fn told_to_stop(stop: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [
         SignalKind::interrupt(),
@@ -116,4 +114,5 @@ async fn told_to_stop() {
         .collect();
     let heard = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
     let _ = futures_util::future::select_all(heard).await;
+    stop.cancel();
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use super::args::DemoArgs;
 use super::count::Observed;
 use super::crew::Crew;
@@ -26,54 +28,65 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// resolver's rows rest.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Plays the whole demo. Dropped half-way, it takes its workers with it.
+/// Plays the whole demo. `None`: told to stop. No worker outlives it.
 pub(super) async fn play(
     args: &DemoArgs,
     stage: &Stage,
     folder: &Folder,
     providers: &Providers,
     progress: &Progress,
-) -> anyhow::Result<Report> {
-    publish(stage, args.messages, progress).await?;
+    stop: &CancellationToken,
+) -> anyhow::Result<Option<Report>> {
+    let publishing = publish(stage, args.messages, progress);
+    let Some(published) = stop.run_until_cancelled(publishing).await else {
+        return Ok(None);
+    };
+    published?;
     let published = u64::from(args.messages) * LANES.len() as u64;
+    let mut crew = Crew::start(folder, args.workers)?;
     let mut run = Run {
         stage,
         providers,
         progress,
-        crew: Crew::start(folder, args.workers)?,
+        crew: &mut crew,
         kills: kills::points(args.seed, args.kills, published).into(),
         killed: 0,
         published,
     };
-    run.until_nothing_is_open().await?;
+    let rested = stop.run_until_cancelled(run.until_nothing_is_open()).await;
     let killed = run.killed;
-    run.crew.stop().await?;
+    crew.stop().await?;
+    let Some(rested) = rested else {
+        return Ok(None);
+    };
+    rested?;
     let mut accounts = Vec::new();
     for lane in LANES {
         let observed = observe(args, stage, providers, &lane).await?;
         accounts.push(Account::new(args, lane, &observed));
     }
-    Ok(Report::new(
+    let seconds = progress.seconds();
+    Ok(Some(Report::new(
         args,
         killed,
-        progress.seconds(),
-        folder,
+        seconds,
+        folder.config(),
         accounts,
-    ))
+    )))
 }
 
-struct Run<'a> {
+struct Run<'a, 'f> {
     stage: &'a Stage,
     providers: &'a Providers,
     progress: &'a Progress,
-    crew: Crew<'a>,
+    crew: &'a mut Crew<'f>,
     /// The requests after which the next kills come.
     kills: VecDeque<u64>,
     killed: u32,
     published: u64,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     async fn until_nothing_is_open(&mut self) -> anyhow::Result<()> {
         let (mut seen, mut moved) = (Look::default(), Instant::now());
         loop {

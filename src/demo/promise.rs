@@ -28,6 +28,8 @@ pub(super) enum Breach {
     Stranger(u64),
     /// The ledger says sent, the provider never did.
     FalseSent(u64),
+    /// Went out more often than the ledger counted as possible.
+    Unexplained(u64),
     /// Went out more than once.
     Twice(u64),
     /// Never went out, and is not on the parked list.
@@ -49,6 +51,7 @@ pub(super) fn breaches(promise: Promise, observed: &Observed) -> Vec<Breach> {
         Breach::Open(counts.open),
         Breach::Stranger(observed.strangers),
         Breach::FalseSent(counts.false_sent),
+        Breach::Unexplained(counts.unexplained),
     ];
     let own = match promise {
         Promise::NeverTwice => vec![
@@ -94,6 +97,7 @@ impl Breach {
             | Self::Open(n)
             | Self::Stranger(n)
             | Self::FalseSent(n)
+            | Self::Unexplained(n)
             | Self::Twice(n)
             | Self::LostSilently(n)
             | Self::Lost(n)
@@ -111,6 +115,7 @@ impl fmt::Display for Breach {
             Self::Open(_) => "still open when nothing moved any more",
             Self::Stranger(_) => "requested without a row in the ledger",
             Self::FalseSent(_) => "sent by the ledger's account, but never by the provider's",
+            Self::Unexplained(_) => "sent more often than the ledger counted as possible",
             Self::Twice(_) => "sent more than once",
             Self::LostSilently(_) => "never sent, and not on the parked list",
             Self::Lost(_) => "never sent",

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::args::DemoArgs;
 use super::count::{Counts, Observed};
-use super::folder::Folder;
 use super::lanes::{CONCURRENCY, Lane};
 use super::promise::{Breach, breaches};
 use super::render;
@@ -80,14 +79,14 @@ impl Report {
         args: &DemoArgs,
         killed: u32,
         seconds: f64,
-        folder: &Folder,
+        config: PathBuf,
         accounts: Vec<Account>,
     ) -> Self {
         Self {
             args: args.clone(),
             killed,
             seconds,
-            config: folder.config(),
+            config,
             accounts,
             kept: false,
         }
