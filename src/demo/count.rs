@@ -16,6 +16,8 @@ pub(super) struct Row {
     pub(super) generations: u32,
     /// Times that it was sent again while in doubt.
     pub(super) possible_duplicates: u32,
+    /// It is in doubt because its worker did not come back.
+    pub(super) worker_lost: bool,
     /// What proved that it was sent.
     pub(super) settled_by: Option<String>,
 }
@@ -37,8 +39,6 @@ pub(super) struct Observed {
     pub(super) quarantined: u64,
     /// Requests at the provider.
     pub(super) requests: u64,
-    /// Those of them that were open when their worker was killed.
-    pub(super) cut_off: u64,
 }
 
 /// The sums.
@@ -56,6 +56,8 @@ pub(super) struct Counts {
     pub(super) parked: u64,
     /// The part of them that in fact went out.
     pub(super) parked_but_sent: u64,
+    /// The part of them that a killed worker left.
+    pub(super) parked_by_kills: u64,
     /// Notifications that went out more than once.
     pub(super) twice: u64,
     /// Rows given up as certainly not sent.
@@ -127,6 +129,7 @@ impl Counts {
         self.twice += count(fate.sends > 1);
         self.parked += count(is(Phase::Parked));
         self.parked_but_sent += count(is(Phase::Parked) && out);
+        self.parked_by_kills += count(is(Phase::Parked) && fate.row.worker_lost);
         self.failed += count(is(Phase::Failed));
         self.open += count(is(Phase::Queued) || is(Phase::Sending));
         self.false_sent += count(is(Phase::Sent) && !out);

@@ -4,14 +4,22 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use tokio::process::{Child, Command};
 
 use super::folder::Folder;
+use super::lanes::LANES;
 
 /// Lines of a dead worker's log that are shown.
 const LAST_WORDS: usize = 5;
+
+/// What a worker's log says when it begins to read a queue.
+const READS: &str = ": reading channel=";
+
+/// How long after that its slots are full, if there is anything to send.
+const IN_MID_FLIGHT: Duration = Duration::from_millis(200);
 
 /// Workers, the one that has run longest first. Each is in a process group of its own, so that
 /// Ctrl-C reaches the demo alone, which then ends them; should it break off, they end with this.
@@ -26,6 +34,8 @@ struct Worker {
     number: u32,
     child: Child,
     log: PathBuf,
+    /// When all its queues were first seen to be read.
+    reads_since: Option<Instant>,
 }
 
 /// A worker that was killed, and the one that took its place.
@@ -47,6 +57,14 @@ impl<'a> Crew<'a> {
             crew.start_one()?;
         }
         Ok(crew)
+    }
+
+    /// Whether the worker that has run longest is at work: killing it now leaves claims behind.
+    pub(super) fn in_mid_flight(&mut self) -> bool {
+        self.workers.front_mut().is_some_and(|worker| {
+            let since = worker.reads_since();
+            since.is_some_and(|since| since.elapsed() >= IN_MID_FLIGHT)
+        })
     }
 
     /// Kills the worker that has run longest with SIGKILL, and starts another.
@@ -94,6 +112,7 @@ impl<'a> Crew<'a> {
         let child = Command::new(&self.program)
             .args(["run", "--role", "worker,resolver", "--config"])
             .arg(self.folder.config())
+            .env("RUST_LOG", "info")
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
@@ -101,7 +120,12 @@ impl<'a> Crew<'a> {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("cannot start {}", self.program.display()))?;
-        let worker = Worker { number, child, log };
+        let worker = Worker {
+            number,
+            child,
+            log,
+            reads_since: None,
+        };
         let name = worker.name();
         self.workers.push_back(worker);
         Ok(name)
@@ -112,6 +136,15 @@ impl Worker {
     fn name(&self) -> String {
         let pid = self.child.id().unwrap_or_default();
         format!("worker {} (pid {pid})", self.number)
+    }
+
+    fn reads_since(&mut self) -> Option<Instant> {
+        if self.reads_since.is_none() {
+            let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+            let reads = log.matches(READS).count() >= LANES.len();
+            self.reads_since = reads.then(Instant::now);
+        }
+        self.reads_since
     }
 }
 

@@ -11,9 +11,12 @@ use crate::sandbox::{Fault, FaultPlan, Settings};
 /// doubt there.
 pub(super) const CONCURRENCY: u32 = 8;
 
-/// How long an answer takes after the acceptance. Long enough that a kill finds requests open, and
-/// that a thousand notifications take some seconds.
-pub(super) const LATENCY: Duration = Duration::from_millis(100);
+/// About how long the sending takes, as far as the latencies below allow: room for the kills.
+const SENDING: Duration = Duration::from_secs(6);
+
+/// Bounds of how long an answer takes after the acceptance: long enough that a kill finds requests
+/// open, and far below the request timeout.
+const LATENCIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 
 /// Total time for a request. A lost one fails at once; this is for a machine that is busy.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -98,7 +101,7 @@ impl Lane {
             log_lag: LOG_LAG,
             log_retention: RETENTION,
             idempotency: self.remembers,
-            latency: LATENCY,
+            latency: latency(args),
             ..Settings::default()
         }
     }
@@ -121,4 +124,10 @@ impl Lane {
             ..Situation::new(dedupe, lookup, args.drop, args.cut)
         }
     }
+}
+
+/// The fewer notifications, the slower the answers.
+fn latency(args: &DemoArgs) -> Duration {
+    let [least, most] = LATENCIES;
+    (SENDING * CONCURRENCY * args.workers / args.messages).clamp(least, most)
 }

@@ -46,7 +46,8 @@ pub(super) async fn look(pool: &PgPool) -> sqlx::Result<Look> {
 /// The rows of a channel, by key.
 pub(super) async fn rows(pool: &PgPool, channel: &str) -> sqlx::Result<Vec<Row>> {
     let rows = sqlx::query!(
-        r#"select key, phase as "phase: Phase", generation, possible_duplicates, settled_by
+        r#"select key, phase as "phase: Phase", generation, possible_duplicates, settled_by,
+                  coalesce(doubt_cause = 'worker_lost', false) as "worker_lost!"
            from notification where channel = $1 order by key"#,
         channel,
     )
@@ -59,6 +60,7 @@ pub(super) async fn rows(pool: &PgPool, channel: &str) -> sqlx::Result<Vec<Row>>
             phase: row.phase,
             generations: u32::try_from(row.generation).unwrap_or(1),
             possible_duplicates: u32::try_from(row.possible_duplicates).unwrap_or(0),
+            worker_lost: row.worker_lost,
             settled_by: row.settled_by,
         })
         .collect())

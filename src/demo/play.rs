@@ -107,7 +107,8 @@ impl Run<'_, '_> {
             while looked.elapsed() < LOOK_EVERY {
                 let requests = self.providers.requests().await?;
                 self.show(now, requests);
-                if self.kills.front().is_some_and(|point| requests >= *point) {
+                let due = self.kills.front().is_some_and(|point| requests >= *point);
+                if due && self.crew.in_mid_flight() {
                     self.kills.pop_front();
                     self.kill(requests).await?;
                     moved = Instant::now();
@@ -152,7 +153,6 @@ async fn observe(
     Ok(Observed {
         quarantined,
         requests: counted.requests,
-        cut_off: counted.cut_off,
         ..Observed::compare(lane.name, u64::from(args.messages), rows, counted.sends)
     })
 }

@@ -78,8 +78,8 @@ pub(super) fn breaches(promise: Promise, observed: &Observed) -> Vec<Breach> {
 pub(super) fn kept(promise: Promise, counts: &Counts) -> String {
     match promise {
         Promise::NeverTwice => format!(
-            "none went out twice, and the {} that never went out are all among the {} parked",
-            counts.lost, counts.parked
+            "none went out twice, and the {} that never went out are all among the {} parked ({} of them left by killed workers)",
+            counts.lost, counts.parked, counts.parked_by_kills
         ),
         Promise::NeverLost => format!(
             "every one went out, {} of them more than once ({} extra), none is parked",

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context as _;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
@@ -13,9 +12,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::args::DemoArgs;
 use super::lanes::{LANES, Lane};
 use crate::sandbox;
-
-/// How many questions are asked at the same time.
-const AT_ONCE: usize = 16;
 
 /// The three, until dropped.
 pub(super) struct Providers {
@@ -31,8 +27,6 @@ pub(super) struct Counted {
     pub(super) sends: HashMap<String, u32>,
     /// Requests.
     pub(super) requests: u64,
-    /// Requests whose client went away before the answer.
-    pub(super) cut_off: u64,
 }
 
 /// Starts them on free ports.
@@ -65,16 +59,6 @@ struct Sends {
     references: HashMap<String, u32>,
 }
 
-#[derive(Deserialize)]
-struct Story {
-    requests: Vec<Arrived>,
-}
-
-#[derive(Deserialize)]
-struct Arrived {
-    answer: serde_json::Value,
-}
-
 impl Providers {
     /// Where a lane's provider listens.
     pub(super) fn address(&self, lane: &Lane) -> SocketAddr {
@@ -93,14 +77,8 @@ impl Providers {
     /// Everything that a lane's provider counted.
     pub(super) async fn count(&self, lane: &Lane) -> anyhow::Result<Counted> {
         let sends: Sends = self.get(lane, "/counts").await?;
-        let cut_off: Vec<u64> = stream::iter(sends.references.keys())
-            .map(|reference| self.cut_off(lane, reference))
-            .buffer_unordered(AT_ONCE)
-            .try_collect()
-            .await?;
         Ok(Counted {
             requests: self.requests_of(lane).await?,
-            cut_off: cut_off.into_iter().sum(),
             sends: sends.references,
         })
     }
@@ -108,14 +86,6 @@ impl Providers {
     async fn requests_of(&self, lane: &Lane) -> anyhow::Result<u64> {
         let summary: Summary = self.get(lane, "/counts?summary=true").await?;
         Ok(summary.requests)
-    }
-
-    async fn cut_off(&self, lane: &Lane, reference: &str) -> anyhow::Result<u64> {
-        let story: Story = self
-            .get(lane, &format!("/requests?reference={reference}"))
-            .await?;
-        let gone = |request: &&Arrived| request.answer == "client_gone";
-        Ok(story.requests.iter().filter(gone).count() as u64)
     }
 
     async fn get<T: DeserializeOwned>(&self, lane: &Lane, path: &str) -> anyhow::Result<T> {

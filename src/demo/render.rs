@@ -1,5 +1,6 @@
 //! The result for people.
 
+use super::lanes::CONCURRENCY;
 use super::next;
 use super::promise::kept;
 use super::report::{Account, Report};
@@ -128,16 +129,9 @@ fn proofs(account: &Account) -> String {
 fn note(report: &Report) -> String {
     let mut text = "Predicted: `nuncio plan`'s mean ± one standard deviation (19 in 20 counts are within two).".to_owned();
     if report.killed > 0 {
-        let cut_off: Vec<String> = report
-            .accounts
-            .iter()
-            .map(|account| account.cut_off.to_string())
-            .collect();
         text += &format!(
-            " It knows nothing of the\nkills: each leaves up to {} more rows in doubt on a channel (its concurrency), here up to {} in all.\nRequests that were open at a kill, by channel: {}.",
-            super::lanes::CONCURRENCY,
+            "\nIt knows nothing of kills. Each leaves up to {CONCURRENCY} more rows in doubt on a channel, its concurrency; here\nup to {} in all, which at-most-once parks and at-least-once sends again.",
             report.doubt_by_kills(),
-            cut_off.join(", "),
         );
     }
     text

@@ -17,7 +17,6 @@ pub(super) struct Account {
     pub(super) published: u64,
     pub(super) counts: Counts,
     pub(super) requests: u64,
-    pub(super) cut_off: u64,
     pub(super) quarantined: u64,
     pub(super) predicted: Prediction,
     /// Empty when the promise held.
@@ -44,7 +43,6 @@ impl Account {
             published: observed.published,
             counts: observed.counts(),
             requests: observed.requests,
-            cut_off: observed.cut_off,
             quarantined: observed.quarantined,
             predicted: predict(args.messages, lane.policy, &lane.situation(args)),
             breaches: breaches(lane.promise, observed),
@@ -64,7 +62,6 @@ impl Account {
             "provider": self.lane.capability(),
             "published": self.published,
             "requests": self.requests,
-            "requests_cut_off_by_kills": self.cut_off,
             "quarantined": self.quarantined,
             "measured": self.counts,
             "predicted": self.predicted,

@@ -38,6 +38,7 @@ fn observed(lane: &Lane, fates: &[(Phase, u32)]) -> Observed {
         phase: *phase,
         generations: 1,
         possible_duplicates: sends.saturating_sub(1),
+        worker_lost: false,
         settled_by: (*phase == Sent).then(|| "answer".to_owned()),
     };
     let sends = |(number, (_, sends)): (usize, &(Phase, u32))| {
@@ -136,6 +137,7 @@ fn sends_are_summed_over_the_send_keys_of_a_row_and_what_is_left_belongs_to_nobo
         phase: Sent,
         generations: 2,
         possible_duplicates: 1,
+        worker_lost: false,
         settled_by: None,
     };
     let sends: HashMap<String, u32> = [1, 2, 3]

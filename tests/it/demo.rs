@@ -165,6 +165,11 @@ async fn a_small_demo_keeps_every_promise_and_leaves_nothing() {
     let of = |channel: &Value, count: &str| channel["measured"][count].as_u64().expect("a count");
     assert!(of(at_most, "lost") > 0, "nothing was put to the test");
     assert!(of(at_most, "parked") > of(at_most, "lost"), "{at_most}");
+    // Two kills of a worker with eight requests at once.
+    assert!(
+        (1..=16).contains(&of(at_most, "parked_by_kills")),
+        "{at_most}"
+    );
     assert!(of(at_least, "duplicates") > 0, "{at_least}");
     assert_eq!(of(keyed, "physically_sent"), 50);
     left.assert_nothing();
