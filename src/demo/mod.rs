@@ -63,9 +63,19 @@ pub async fn run(args: &DemoArgs) -> ExitCode {
             ExitCode::from(INTERRUPTED)
         }
         Err(error) => {
-            eprintln!("nuncio demo: {error:#}");
+            eprintln!("nuncio demo: {}", words(&error));
             ExitCode::from(COULD_NOT_WORK)
         }
+    }
+}
+
+/// What failed, and why, once: most errors name their cause themselves.
+fn words(error: &anyhow::Error) -> String {
+    let (what, why) = (error.to_string(), error.root_cause().to_string());
+    if what.contains(&why) {
+        what
+    } else {
+        format!("{what}: {why}")
     }
 }
 

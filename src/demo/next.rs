@@ -6,13 +6,10 @@ use super::report::Report;
 
 /// The commands, ready to be copied.
 pub(super) fn text(report: &Report) -> String {
-    let program = program();
     if !report.kept {
-        return format!(
-            "Nothing is left of it. With {} demo --keep, the ledger stays to be looked at.",
-            program.display()
-        );
+        return "Nothing is left of it. Run it again with --keep (scripts/demo --keep) to look around in the ledger:\nit then prints the commands.".into();
     }
+    let program = program();
     let reconcile = program.with_file_name("reconcile");
     let (program, reconcile) = (program.display(), reconcile.display());
     let config = report.config.display();

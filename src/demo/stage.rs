@@ -77,20 +77,19 @@ impl Stage {
         let name = folder.config().display().to_string();
         let config = config::parse(&name, &text, &|_| None)?;
 
+        // Both servers answer before anything is changed on either.
+        let connection = to_broker(&config).await?;
         let server: PgConnectOptions = servers.database.as_str().parse()?;
         let database = database_name(&args.name);
         database::create(&server, &database).await?;
         let url = servers.database_of(&args.name);
         migrate(SecretString::from(url.clone())).await?;
-        let pool = PgPoolOptions::new().max_connections(2).connect_lazy(&url)?;
-
         let stage = Self {
             config,
             database,
-            pool,
+            pool: PgPoolOptions::new().max_connections(2).connect_lazy(&url)?,
             server,
         };
-        let connection = stage.connect().await?;
         let amqp = stage.clear_broker(&connection).await?;
         for channel in &stage.config.channels {
             topology::declare(&amqp, &stage.config.broker, channel).await?;
@@ -102,9 +101,7 @@ impl Stage {
 
     /// A connection to the broker.
     pub(super) async fn connect(&self) -> anyhow::Result<Connection> {
-        connect(&self.config.broker, "nuncio demo")
-            .await
-            .context("the server in NUNCIO_AMQP_URL cannot be used")
+        to_broker(&self.config).await
     }
 
     /// Removes the database, the exchanges and the queues.
@@ -133,6 +130,12 @@ impl Stage {
         }
         Ok(amqp)
     }
+}
+
+async fn to_broker(config: &Config) -> anyhow::Result<Connection> {
+    connect(&config.broker, "nuncio demo")
+        .await
+        .context("the server in NUNCIO_AMQP_URL cannot be used")
 }
 
 fn config_text(args: &DemoArgs, servers: &Servers, providers: &Providers) -> String {

@@ -188,7 +188,7 @@ fn what_was_kept_is_named_with_the_commands_to_look_at_it() {
     assert!(kept.contains("list --stuck --config /tmp/demo/nuncio.toml"));
     assert!(kept.contains("explain order-1 --channel at-most-once --config /tmp/demo/nuncio.toml"));
     let gone = report(account()).print(false);
-    assert!(gone.contains("demo --keep") && !gone.contains("explain"));
+    assert!(gone.contains("scripts/demo --keep") && !gone.contains("explain"));
 }
 
 #[test]
