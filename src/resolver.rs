@@ -221,6 +221,17 @@ impl Resolver {
                     let Some(lease_ends) = lease_ends else {
                         return Ok((case, false));
                     };
+                    let noting = Instant::now();
+                    let (id, limit) = (row.notification.id, provider.request_timeout);
+                    if !self.ledger.about_to_request(id, row.attempt, limit).await? {
+                        // Somebody else decides: the move that follows changes nothing.
+                        return Ok((case, requested));
+                    }
+                    // A slow database may have used up the window's margin.
+                    case.key_age += noting.elapsed();
+                    if resolve(&case, &channel.schedule, 1.0) != Verdict::Replay {
+                        continue;
+                    }
                     requested = true;
                     Evidence::Replay(self.replay(provider, request, lease_ends).await)
                 }

@@ -68,6 +68,34 @@ impl Ledger {
             .await
     }
 
+    /// Notes that a held claim is about to make a request that may take until `limit` from now, so
+    /// that whoever takes the row over next gives the provider's log time for that one too. Says
+    /// whether the claim is still held: without it, no request.
+    ///
+    /// # Errors
+    /// When the database did not answer.
+    pub async fn about_to_request(
+        &self,
+        id: Uuid,
+        attempt: u32,
+        limit: Duration,
+    ) -> Result<bool, LedgerError> {
+        self.run(async |connection| {
+            let done = sqlx::query!(
+                "update notification
+                 set last_request_at = now() + make_interval(secs => $3)
+                 where id = $1 and attempt = $2 and phase = 'sending'",
+                id,
+                i32::try_from(attempt).unwrap_or(i32::MAX),
+                seconds(limit),
+            )
+            .execute(connection)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+        .await
+    }
+
     /// What [`Ledger::take_over`] would take, taken in a transaction that is rolled back.
     ///
     /// # Errors

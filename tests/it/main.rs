@@ -9,3 +9,4 @@
 mod demo;
 mod harness;
 mod harness_tests;
+mod replay_record;
