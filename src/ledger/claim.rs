@@ -76,28 +76,23 @@ impl Ledger {
         };
 
         let mut answers = vec![Claim::Claimed; batch.len()];
-        let mut first_of_id: Option<usize> = None;
+        let mut before: Option<&Notification> = None;
         for i in order {
-            let notification = &batch[i].notification;
-            answers[i] = match first_of_id.map(|f| &batch[f].notification) {
-                Some(first) if first.id == notification.id => {
-                    compare(&first.to, &first.content, notification, Phase::Sending)
+            let notification = &*batch[i].notification;
+            let first = before.filter(|first| first.id == notification.id);
+            before = first.or(Some(notification));
+            let id = &notification.id;
+            answers[i] = match (inserted.get(id), standing.get(id), first) {
+                (Some(phase), _, None) => fresh(*phase),
+                (Some(phase), _, Some(first)) => {
+                    compare(&first.to, &first.content, notification, *phase)
                 }
-                _ => {
-                    first_of_id = Some(i);
-                    match (
-                        inserted.get(&notification.id),
-                        standing.get(&notification.id),
-                    ) {
-                        (Some(phase), _) => fresh(*phase),
-                        (None, Some(row)) if row.is_ours(token) => Claim::Claimed,
-                        (None, Some(row)) => {
-                            compare(&row.recipient, &row.content, notification, row.phase)
-                        }
-                        // Pruned between the two statements: it was there, so it was known.
-                        (None, None) => Claim::Duplicate(Phase::Sent),
-                    }
+                (None, Some(row), None) if row.is_ours(token) => Claim::Claimed,
+                (None, Some(row), _) => {
+                    compare(&row.recipient, &row.content, notification, row.phase)
                 }
+                // Pruned between the two statements: it was there, so it was known.
+                (None, None, _) => Claim::Duplicate(Phase::Sent),
             };
         }
         Ok(answers)
