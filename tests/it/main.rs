@@ -10,3 +10,6 @@ mod claim;
 mod harness;
 mod harness_tests;
 mod kill;
+mod replay;
+mod shutdown;
+mod stalled;
