@@ -76,23 +76,21 @@ impl Ledger {
         };
 
         let mut answers = vec![Claim::Claimed; batch.len()];
-        let mut before: Option<&Notification> = None;
+        let mut first: Option<&Notification> = None;
         for i in order {
-            let notification = &*batch[i].notification;
-            let first = before.filter(|first| first.id == notification.id);
-            before = first.or(Some(notification));
-            let id = &notification.id;
-            answers[i] = match (inserted.get(id), standing.get(id), first) {
-                (Some(phase), _, None) => fresh(*phase),
-                (Some(phase), _, Some(first)) => {
-                    compare(&first.to, &first.content, notification, *phase)
-                }
-                (None, Some(row), None) if row.is_ours(token) => Claim::Claimed,
-                (None, Some(row), _) => {
-                    compare(&row.recipient, &row.content, notification, row.phase)
-                }
+            let this = &*batch[i].notification;
+            let is_first = first.is_none_or(|first| first.id != this.id);
+            if is_first {
+                first = Some(this);
+            }
+            let stands = first.unwrap_or(this);
+            answers[i] = match (inserted.get(&this.id), standing.get(&this.id)) {
+                (Some(phase), _) if is_first => fresh(*phase),
+                (Some(phase), _) => compare(&stands.to, &stands.content, this, *phase),
+                (None, Some(row)) if is_first && row.is_ours(token) => Claim::Claimed,
+                (None, Some(row)) => compare(&row.recipient, &row.content, this, row.phase),
                 // Pruned between the two statements: it was there, so it was known.
-                (None, None, _) => Claim::Duplicate(Phase::Sent),
+                (None, None) => Claim::Duplicate(Phase::Sent),
             };
         }
         Ok(answers)
