@@ -25,9 +25,11 @@ use crate::harness::{Channel, Flow, Gives, Proxy, World, wait_until};
 #[derive(Clone)]
 struct Witness {
     ledger: PgPool,
-    /// For each request: the row's phase and how many seconds of its lease were left, as seen.
-    seen: Arc<Mutex<Vec<Option<(String, f64)>>>>,
+    seen: Arc<Mutex<Vec<Option<Claimed>>>>,
 }
+
+/// A row's phase, and how many seconds of its lease were left.
+type Claimed = (String, f64);
 
 impl Witness {
     async fn serve(world: &World) -> (SocketAddr, Self) {
