@@ -9,6 +9,7 @@
 mod claim;
 mod harness;
 mod harness_tests;
+mod in_flight;
 mod kill;
 mod replay;
 mod shutdown;
