@@ -6,7 +6,13 @@
     reason = "what a test did not expect ends it, with a message"
 )]
 
+mod claim;
 mod demo;
 mod harness;
 mod harness_tests;
+mod in_flight;
+mod kill;
+mod replay;
 mod replay_record;
+mod shutdown;
+mod stalled;
