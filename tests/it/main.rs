@@ -9,8 +9,14 @@
 mod broker;
 mod cases;
 mod claim;
+mod demo;
 mod harness;
 mod harness_tests;
+mod in_flight;
 mod intake;
 mod kill;
 mod ledger;
+mod replay;
+mod replay_record;
+mod shutdown;
+mod stalled;
