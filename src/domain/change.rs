@@ -141,4 +141,63 @@ impl Change {
             ..change
         }
     }
+
+    /// What a replay has taught stays with doubt that goes on. A provider that gives a stored
+    /// failure again, or knows other bytes under the key, will do so on the next pass too: another
+    /// replay would teach nothing, and each would start the log's settle time anew.
+    #[must_use]
+    pub fn knowing(self, cause: Doubt) -> Self {
+        let lasting = match cause {
+            // The stored failure is the old key's; the new one can be replayed.
+            Doubt::ReplayedFailure if self.new_key => Doubt::ServerError,
+            Doubt::ReplayedFailure | Doubt::KeyMismatch => cause,
+            Doubt::Timeout
+            | Doubt::ConnectionLost
+            | Doubt::ServerError
+            | Doubt::Unintelligible
+            | Doubt::InProgress
+            | Doubt::WorkerLost => return self,
+        };
+        let doubt = match self.doubt {
+            DoubtAfter::Kept => DoubtAfter::Because(lasting),
+            DoubtAfter::Ended | DoubtAfter::Because(_) => self.doubt,
+        };
+        Self { doubt, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait() -> Change {
+        let wait = Verdict::Wait {
+            pause: UNASKED,
+            empty_read: false,
+        };
+        Change::resolved(&wait, true)
+    }
+
+    #[test]
+    fn a_stored_failure_is_remembered_until_a_new_key_is_taken() {
+        let known = DoubtAfter::Because(Doubt::ReplayedFailure);
+        assert_eq!(wait().knowing(Doubt::ReplayedFailure).doubt, known);
+        let again = Change::resolved(&Verdict::SendAgain { new_key: true }, true);
+        let known = DoubtAfter::Because(Doubt::ServerError);
+        assert_eq!(again.knowing(Doubt::ReplayedFailure).doubt, known);
+    }
+
+    #[test]
+    fn a_parked_mismatch_is_recorded_as_one_so_that_a_person_takes_a_new_key() {
+        let parked = Change::resolved(&Verdict::Park, true).knowing(Doubt::KeyMismatch);
+        assert_eq!(parked.doubt, DoubtAfter::Because(Doubt::KeyMismatch));
+    }
+
+    #[test]
+    fn knowing_more_about_the_cause_neither_begins_nor_prolongs_doubt() {
+        let absent = Change::resolved(&Verdict::Requeue { new_key: true }, true);
+        let known = absent.knowing(Doubt::ReplayedFailure);
+        assert_eq!(known.doubt, DoubtAfter::Ended);
+        assert_eq!(wait().knowing(Doubt::Timeout).doubt, DoubtAfter::Kept);
+    }
 }
