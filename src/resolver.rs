@@ -231,7 +231,7 @@ impl Resolver {
                     let lease_ends = taken_at + self.lease();
                     requested = true;
                     let outcome = self.replay(provider, request, lease_ends).await;
-                    Evidence::Replay(outcome.without(&row.notification.to))
+                    Evidence::Replay(outcome.without(&row.notification))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)

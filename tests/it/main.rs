@@ -10,6 +10,7 @@ mod broker;
 mod claim;
 mod harness;
 mod harness_tests;
+mod http;
 mod intake;
 mod kill;
 mod ledger;
