@@ -107,6 +107,10 @@ async fn a_queue_with_other_arguments_stops_the_start_and_is_left_alone() {
     // As nuncio would declare it, but for its kind.
     let mut arguments = FieldTable::default();
     let dead = format!("{}.dead", config.exchange());
+    arguments.insert(
+        "x-queue-type".into(),
+        AMQPValue::LongString("classic".into()),
+    );
     for (name, value) in [("exchange", &dead), ("routing-key", &queue)] {
         let name = format!("x-dead-letter-{name}");
         arguments.insert(name.into(), AMQPValue::LongString(value.as_str().into()));
