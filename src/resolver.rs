@@ -188,7 +188,7 @@ impl Resolver {
         self.count(&channel.name, &decided);
         let name = verdict::name(&decided);
         let told = verdict::tell(&row, &case, &decided);
-        let took_place = match verdict::as_move(&row, &decided, requested, &told) {
+        let took_place = match verdict::as_move(&row, &case, &decided, requested, &told) {
             Ok(change) => self
                 .ledger
                 .apply(&[change])
