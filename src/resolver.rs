@@ -198,7 +198,7 @@ impl Resolver {
         self.count(&channel.name, &decided);
         let name = verdict::name(&decided);
         let told = verdict::tell(&row, &case, &decided);
-        let took_place = match verdict::as_move(&row, &decided, requested, &told) {
+        let took_place = match verdict::as_move(&row, &case, &decided, requested, &told) {
             Ok(change) => self
                 .ledger
                 .apply(&[change])
@@ -258,7 +258,7 @@ impl Resolver {
                     }
                     requested = true;
                     let outcome = self.replay(provider, request, hold.until).await;
-                    Evidence::Replay(outcome.without(&row.notification.to))
+                    Evidence::Replay(outcome.without(&row.notification))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)

@@ -41,7 +41,7 @@ max_resends = 10000
 }
 
 fn channel(name: &str, lane: &Lane) -> String {
-    let (channel, policy) = (lane.name, lane.policy.name());
+    let (channel, policy) = (lane.name, lane.policy.as_str());
     let lease = LEASE.as_millis();
     let kind = if lane.policy == Policy::AtMostOnce {
         "sms"
