@@ -258,7 +258,7 @@ impl Resolver {
                     }
                     requested = true;
                     let outcome = self.replay(provider, request, hold.until).await;
-                    Evidence::Replay(outcome.without(&row.notification.to))
+                    Evidence::Replay(outcome.without(&row.notification))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)

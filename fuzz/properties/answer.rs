@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::{channel, dialects, line, log, text};
 use chrono::{DateTime, TimeDelta, Utc};
 use nuncio::config::Channel;
-use nuncio::domain::identity::send_key;
-use nuncio::domain::notification::{Content, Kind};
+use nuncio::domain::identity::notification_id;
+use nuncio::domain::notification::{Content, Kind, Notification};
 use nuncio::domain::outcome::{LookUpAnswer, Outcome};
 use nuncio::provider::client::BODY_LIMIT;
 use nuncio::provider::{Answer, Message, Question};
@@ -18,6 +18,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 /// Whom every message of these is for.
 const TO: &str = "+4915112345678";
 const MAIL: &str = "ann@example.org";
+const KEY: &str = "order/42";
 const TEXT: &str = "Your code is 1234";
 
 /// The longest id, and the longest text: "HTTP", a status, 300 characters, and why.
@@ -52,20 +53,10 @@ fn request(channel: &Channel, answer: &Answer) -> &'static str {
 
 fn look_up(channel: &Channel, answer: &Answer) -> &'static str {
     let adapter = &channel.provider.adapter;
-    let content = Content {
-        text: Some(TEXT.to_owned()),
-        ..Content::default()
-    };
+    let notification = notification(channel);
     let from = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
     let question = Question {
-        message: Message {
-            send_key: send_key(&channel.name, "order/42", 1),
-            kind: channel.kind,
-            to: recipient(channel),
-            content: &content,
-            default_from: None,
-            expires_at: None,
-        },
+        message: Message::new(channel, &notification, 1),
         from,
         until: from + TimeDelta::seconds(10),
     };
@@ -95,6 +86,23 @@ fn recipient(channel: &Channel) -> &'static str {
     match channel.kind {
         Kind::Sms => TO,
         Kind::Email => MAIL,
+    }
+}
+
+fn notification(channel: &Channel) -> Notification {
+    Notification {
+        id: notification_id(&channel.name, KEY),
+        channel: channel.name.clone(),
+        key: KEY.to_owned(),
+        to: recipient(channel).to_owned(),
+        content: Content {
+            text: Some(TEXT.to_owned()),
+            ..Content::default()
+        },
+        send_at: None,
+        expires_at: None,
+        stream: None,
+        seq: None,
     }
 }
 
@@ -149,23 +157,27 @@ fn has_proof(channel: &Channel, answer: &Answer, outcome: &Outcome) {
 
 fn outcome_is_clean(channel: &Channel, outcome: Outcome) {
     let to = recipient(channel);
-    match outcome.without(to) {
+    let said = |text: &str| {
+        text_is_clean(text, to);
+        assert!(!text.contains(TEXT), "the content is in {text:?}");
+    };
+    match outcome.without(&notification(channel)) {
         Outcome::Accepted { provider_id, .. } => {
             if let Some(id) = provider_id {
                 id_is_clean(&id);
             }
         }
-        Outcome::Refused { text, .. } => text_is_clean(&text, to),
+        Outcome::Refused { text, .. } => said(&text),
         Outcome::NotSent {
             text, retry_after, ..
         } => {
-            text_is_clean(&text, to);
+            said(&text);
             assert!(retry_after.is_none_or(|wait| wait <= LONGEST_WAIT));
         }
         Outcome::Unknown {
             text, look_after, ..
         } => {
-            text_is_clean(&text, to);
+            said(&text);
             assert!(look_after.is_none_or(|wait| wait <= LONGEST_WAIT));
         }
     }

@@ -1,5 +1,5 @@
 //! What holds for any input. The fuzz targets include this, and so does the bounded run among the
-//! ordinary tests (`tests/proof/fuzz.rs`).
+//! ordinary tests (`tests/it/proof/fuzz.rs`).
 
 #![allow(
     dead_code,

@@ -97,11 +97,15 @@ impl Change {
         }
     }
 
-    /// The resolver's decision about a row in `sending`. `requested`: a replay was made.
+    /// The resolver's decision about a row in `sending`, which is in doubt for `cause` by what
+    /// this pass has learnt. `requested`: a replay was made.
+    ///
+    /// The cause is kept for the next pass: after a replay that met a stored failure another one
+    /// would only put off, each time anew, the moment from which the provider's log counts.
     #[must_use]
-    pub fn resolved(verdict: &Verdict, requested: bool) -> Self {
+    pub fn resolved(verdict: &Verdict, cause: Doubt, requested: bool) -> Self {
         let kept = |to| Self {
-            doubt: DoubtAfter::Kept,
+            doubt: DoubtAfter::Because(cause),
             ..Self::to(to)
         };
         let change = match verdict {
@@ -120,7 +124,13 @@ impl Change {
                 wait: Some(Duration::ZERO),
                 new_key: *new_key,
                 possible_duplicate: true,
-                ..kept(Phase::Queued)
+                // The stored failure is the old key's: the new one can be replayed.
+                doubt: DoubtAfter::Because(if *new_key && cause == Doubt::ReplayedFailure {
+                    Doubt::ServerError
+                } else {
+                    cause
+                }),
+                ..Self::to(Phase::Queued)
             },
             Verdict::Wait { pause, empty_read } => Self {
                 wait: Some(*pause),
@@ -141,63 +151,31 @@ impl Change {
             ..change
         }
     }
-
-    /// What a replay has taught stays with doubt that goes on. A provider that gives a stored
-    /// failure again, or knows other bytes under the key, will do so on the next pass too: another
-    /// replay would teach nothing, and each would start the log's settle time anew.
-    #[must_use]
-    pub fn knowing(self, cause: Doubt) -> Self {
-        let lasting = match cause {
-            // The stored failure is the old key's; the new one can be replayed.
-            Doubt::ReplayedFailure if self.new_key => Doubt::ServerError,
-            Doubt::ReplayedFailure | Doubt::KeyMismatch => cause,
-            Doubt::Timeout
-            | Doubt::ConnectionLost
-            | Doubt::ServerError
-            | Doubt::Unintelligible
-            | Doubt::InProgress
-            | Doubt::WorkerLost => return self,
-        };
-        let doubt = match self.doubt {
-            DoubtAfter::Kept => DoubtAfter::Because(lasting),
-            DoubtAfter::Ended | DoubtAfter::Because(_) => self.doubt,
-        };
-        Self { doubt, ..self }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wait() -> Change {
+    #[test]
+    fn what_a_replay_taught_is_there_for_the_next_pass() {
         let wait = Verdict::Wait {
             pause: UNASKED,
             empty_read: false,
         };
-        Change::resolved(&wait, true)
+        for verdict in [wait, Verdict::Park, Verdict::Unconfirmed] {
+            let change = Change::resolved(&verdict, Doubt::ReplayedFailure, true);
+            assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ReplayedFailure));
+            assert!(change.requested);
+        }
     }
 
     #[test]
-    fn a_stored_failure_is_remembered_until_a_new_key_is_taken() {
-        let known = DoubtAfter::Because(Doubt::ReplayedFailure);
-        assert_eq!(wait().knowing(Doubt::ReplayedFailure).doubt, known);
-        let again = Change::resolved(&Verdict::SendAgain { new_key: true }, true);
-        let known = DoubtAfter::Because(Doubt::ServerError);
-        assert_eq!(again.knowing(Doubt::ReplayedFailure).doubt, known);
-    }
-
-    #[test]
-    fn a_parked_mismatch_is_recorded_as_one_so_that_a_person_takes_a_new_key() {
-        let parked = Change::resolved(&Verdict::Park, true).knowing(Doubt::KeyMismatch);
-        assert_eq!(parked.doubt, DoubtAfter::Because(Doubt::KeyMismatch));
-    }
-
-    #[test]
-    fn knowing_more_about_the_cause_neither_begins_nor_prolongs_doubt() {
-        let absent = Change::resolved(&Verdict::Requeue { new_key: true }, true);
-        let known = absent.knowing(Doubt::ReplayedFailure);
-        assert_eq!(known.doubt, DoubtAfter::Ended);
-        assert_eq!(wait().knowing(Doubt::Timeout).doubt, DoubtAfter::Kept);
+    fn a_stored_failure_is_not_held_against_a_new_key() {
+        let again = Verdict::SendAgain { new_key: true };
+        let change = Change::resolved(&again, Doubt::ReplayedFailure, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ServerError));
+        let change = Change::resolved(&again, Doubt::WorkerLost, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::WorkerLost));
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn as_move(
     requested: bool,
     told: &str,
 ) -> Result<Move, IllegalMove> {
-    let change = Change::resolved(verdict, requested).knowing(case.cause);
+    let change = Change::resolved(verdict, case.cause, requested);
     let change = Move::of(row.notification.id, row.attempt, Phase::Sending, change)?;
     let change = match verdict {
         Verdict::Sent {

@@ -103,7 +103,7 @@ async fn every_bad_message_is_quarantined_once_and_the_good_one_behind_it_is_sen
 
     // Published = rows + duplicates + quarantined, and no message came twice.
     wait_until("the queue is empty", async || {
-        (depth(&world, "nuncio.sms").await == Depth::default()).then_some(())
+        (depth(&world, &config).await == Depth::default()).then_some(())
     })
     .await;
     let metrics = worker.metrics().await;
@@ -307,7 +307,7 @@ async fn nothing_is_acked_before_its_row_is_committed() {
         unacked: 20,
     };
     wait_until("the worker has them all", async || {
-        (depth(&world, "nuncio.sms").await == all_unacked).then_some(())
+        (depth(&world, &config).await == all_unacked).then_some(())
     })
     .await;
     assert!(needs_acks(&world).await, "consumes without acks");
@@ -317,7 +317,7 @@ async fn nothing_is_acked_before_its_row_is_committed() {
         unacked: 0,
     };
     wait_until("they are in the queue again", async || {
-        (depth(&world, "nuncio.sms").await == all_ready).then_some(())
+        (depth(&world, &config).await == all_ready).then_some(())
     })
     .await;
     assert!(world.rows().await.is_empty());
@@ -384,7 +384,7 @@ async fn a_batch_with_data_that_postgres_refuses_sends_the_rest_once() {
     publisher.send("sms", "twice").await;
     publisher.send("sms", "good").await;
     wait_until("the worker has them all", async || {
-        (depth(&world, "nuncio.sms").await.unacked == 5).then_some(())
+        (depth(&world, &config).await.unacked == 5).then_some(())
     })
     .await;
     run(&mut barrier, "commit").await;
@@ -396,7 +396,7 @@ async fn a_batch_with_data_that_postgres_refuses_sends_the_rest_once() {
     assert_eq!((&*kept.reason, kept.seen), ("unstorable", 1));
     assert!(kept.detail.contains("22008"), "{}", kept.detail);
     wait_until("the queue is empty", async || {
-        (depth(&world, "nuncio.sms").await == Depth::default()).then_some(())
+        (depth(&world, &config).await == Depth::default()).then_some(())
     })
     .await;
     worker.stop().await;
@@ -408,16 +408,18 @@ async fn a_batch_with_data_that_postgres_refuses_sends_the_rest_once() {
     world.audit(&config).await;
 }
 
-async fn depth(world: &World, queue: &str) -> Depth {
+async fn depth(world: &World, config: &Config) -> Depth {
     let depths = world.broker.depths().await;
     let depths = depths.expect("NUNCIO_RABBITMQCTL is set: run scripts/test");
-    depths.get(queue).copied().unwrap_or_default()
+    depths[&config.queue("sms")]
 }
 
 async fn needs_acks(world: &World) -> bool {
-    let listed = super::broker::ctl(world, &["list_consumers", "ack_required"]).await;
-    listed.lines().any(|line| line.trim() == "true")
-        && !listed.lines().any(|line| line.trim() == "false")
+    let listed = super::broker::ctl(world, &["list_consumers", "queue_name", "ack_required"]).await;
+    let mut ours = listed
+        .lines()
+        .filter(|line| line.starts_with(&world.broker.prefix));
+    ours.clone().count() == 1 && ours.all(|line| line.ends_with("true"))
 }
 
 /// Sessions of programs that wait for a lock.

@@ -180,7 +180,7 @@ async fn a_database_that_turned_read_only_acks_nothing_and_loses_nothing() {
     .await;
     assert_eq!(readiness.json()["ledger"], Value::Bool(false));
     let depths = world.broker.depths().await.expect("rabbitmqctl");
-    let depth = depths["nuncio.sms"];
+    let depth = depths[&config.queue("sms")];
     assert_eq!(depth.ready + depth.unacked, 10);
     assert!(world.rows().await.is_empty() && world.sandbox.counts().await.is_empty());
     sqlx::raw_sql(

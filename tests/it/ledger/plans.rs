@@ -47,11 +47,7 @@ async fn indexes(session: &mut PgConnection, statement: &str, rows: usize) -> BT
             .await
             .expect("the database takes it")
     };
-    run(
-        session,
-        format!("prepare asked as {statement}"),
-    )
-    .await;
+    run(session, format!("prepare asked as {statement}")).await;
     let types: Vec<String> = sqlx::query_scalar(
         "select unnest(parameter_types)::text from pg_prepared_statements where name = 'asked'",
     )

@@ -108,7 +108,10 @@ async fn a_stale_attempt_or_another_phase_changes_nothing() {
         sent(Uuid::new_v4(), 2),
     ];
     for change in stale {
-        let done = ledger.apply(&[change.clone()]).await.expect("answered");
+        let done = ledger
+            .apply(std::slice::from_ref(&change))
+            .await
+            .expect("answered");
         assert!(done.is_empty(), "{change:?}");
         assert_eq!(world.snapshot().await, before, "{change:?}");
     }

@@ -1,11 +1,6 @@
 //! What docs/proof.md rests on and needs no services: a bounded run of the fuzz targets, and a look
 //! at whether the tests that the documents name exist.
 
-#![expect(
-    clippy::expect_used,
-    reason = "what a test did not expect ends it, with a message"
-)]
-
 mod documents;
 mod fuzz;
 #[path = "../../fuzz/properties/mod.rs"]
