@@ -49,9 +49,10 @@ fn by_recipient(question: &Question<'_>, list: &Value, found: &LookUpAnswer) {
             .filter(char::is_ascii_digit)
             .collect::<String>()
     };
-    let text = |record: &Value, field: &str| match &record[field] {
-        Value::String(text) => text.trim().to_owned(),
-        other => other.to_string(),
+    let text = |record: &Value, field: &str| {
+        let value = &record[field];
+        let text = value.as_str().map(str::trim).map(str::to_owned);
+        text.unwrap_or_else(|| value.to_string())
     };
     let fits = |record: &Value| {
         digits(&text(record, "to")) == digits(question.message.to)
@@ -78,8 +79,6 @@ fn by_recipient(question: &Question<'_>, list: &Value, found: &LookUpAnswer) {
 }
 
 fn records(list: &Value) -> &[Value] {
-    match list {
-        Value::Array(records) => records,
-        record => std::slice::from_ref(record),
-    }
+    let one = std::slice::from_ref(list);
+    list.as_array().map_or(one, Vec::as_slice)
 }

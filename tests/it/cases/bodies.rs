@@ -36,7 +36,7 @@ async fn answers_without_end_cost_neither_memory_nor_a_second_send() {
 
     let faults = [Fault::Flood, Fault::Endless, Fault::WrongLength];
     let keys = || (0..48).map(|n| format!("order-{n}"));
-    let of = |n: usize| vec![faults[n % faults.len()].clone()];
+    let of = |n: usize| vec![faults[n % faults.len()]];
     let scripts = ["logged", "blind"].into_iter().flat_map(|channel| {
         keys()
             .enumerate()
