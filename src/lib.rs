@@ -18,7 +18,8 @@
 //! | settle | [`worker::settler`], [`ledger::moves`] | the compare-and-set that every change of phase goes through |
 //!
 //! Rows that come due again ([`worker::due`]) enter the same line at "render". Rows whose lease is
-//! past belong to the [`resolver`], which asks, and decides by [`domain::resolve`].
+//! past belong to the [`resolver`], which asks, and decides by [`domain::resolve`]. What that cannot
+//! settle is a person's: [`ops`].
 //!
 //! # What holds
 //!
@@ -54,6 +55,7 @@ pub mod domain;
 pub mod intake;
 pub mod ledger;
 pub mod metrics;
+pub mod ops;
 pub mod plan;
 pub mod provider;
 pub mod reconnect;

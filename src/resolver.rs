@@ -241,6 +241,7 @@ impl Resolver {
         let mut requested = false;
         loop {
             case.since_read = since.elapsed();
+            case.expired = row.expires_in.is_some_and(|left| left <= case.since_read);
             let asked = match (resolve(&case, &channel.schedule, 1.0), provider, &request) {
                 (Verdict::Replay, Some(provider), Some(request)) => {
                     let Some(hold) = hold else {
@@ -256,7 +257,8 @@ impl Resolver {
                         continue;
                     }
                     requested = true;
-                    Evidence::Replay(self.replay(provider, request, hold.until).await)
+                    let outcome = self.replay(provider, request, hold.until).await;
+                    Evidence::Replay(outcome.without(&row.notification.to))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -290,7 +292,7 @@ impl Resolver {
         brakes: &Brakes,
     ) -> Result<LookUpAnswer, LedgerError> {
         let question = Question {
-            message: message(row, channel),
+            message: Message::new(channel, &row.notification, row.generation),
             from: row.first_request_at,
             until: row.last_request_at,
         };
@@ -352,18 +354,9 @@ fn failed(text: &str) -> LookUpAnswer {
     }
 }
 
-fn message<'a>(row: &'a StaleRow, channel: &Channel) -> Message<'a> {
-    Message {
-        send_key: row.notification.send_key(row.generation),
-        kind: channel.kind,
-        to: &row.notification.to,
-        content: &row.notification.content,
-        expires_at: row.notification.expires_at,
-    }
-}
-
 fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
-    provider.adapter.request(&message(row, channel)).ok()
+    let message = Message::new(channel, &row.notification, row.generation);
+    provider.adapter.request(&message).ok()
 }
 
 fn case(
@@ -389,7 +382,7 @@ fn case(
         since_read: Duration::ZERO,
         last_request_age: row.last_request_age,
         doubt_age: row.doubt_age,
-        expired: row.expired,
+        expired: false,
         request_unchanged: request.is_some_and(|r| r.hash()[..] == row.request_hash[..]),
         older_key_in_doubt: row.older_key_in_doubt,
         sends_left: row.sends < channel.max_sends,

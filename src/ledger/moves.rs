@@ -30,6 +30,7 @@ pub struct Move {
     from: Phase,
     change: Change,
     provider_id: Option<String>,
+    unless_expired: bool,
     text: Option<String>,
     note: Option<Note>,
 }
@@ -55,6 +56,7 @@ impl Move {
             from,
             change,
             provider_id: None,
+            unless_expired: false,
             text: None,
             note: None,
         })
@@ -115,6 +117,13 @@ impl Move {
     #[must_use]
     pub fn possible_duplicate(mut self) -> Self {
         self.change.possible_duplicate = true;
+        self
+    }
+
+    /// Takes place only if the notification has not expired by then, by the database's clock.
+    #[must_use]
+    pub fn unless_expired(mut self) -> Self {
+        self.unless_expired = true;
         self
     }
 
@@ -218,11 +227,14 @@ impl Ledger {
                         first_request_at = case when u.flags & 4 = 0 then n.first_request_at end,
                         request_hash = case when u.flags & 4 = 0 then n.request_hash end,
                         checks = case when u.flags & 8 > 0 then n.checks + 1 else 0 end,
-                        empty_reads = n.empty_reads + (u.flags & 16) / 16,
+                        -- A new request can be in the log that was empty before.
+                        empty_reads = case when u.becomes = 'queued' then 0
+                            else n.empty_reads + (u.flags & 16) / 16 end,
                         possible_duplicates = n.possible_duplicates + (u.flags & 32) / 32,
                         last_text = coalesce(u.said, n.last_text)
                     from u
                     where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
+                        and (u.flags & 64 = 0 or coalesce(n.expires_at > now(), true))
                     returning n.id, n.attempt
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
@@ -264,6 +276,7 @@ impl Move {
             self.change.checked,
             self.change.empty_read,
             self.change.possible_duplicate,
+            self.unless_expired,
         ]
         .into_iter()
         .enumerate()

@@ -89,13 +89,10 @@ impl Client {
     /// # Errors
     /// [`Failure`], by how far the request got. Texts hold no URL, header or body of ours.
     pub async fn exchange(&self, request: &Request, limit: Duration) -> Result<Answer, Failure> {
-        let mut headers = request.headers.clone();
-        if let Some((name, value)) = &request.credentials {
-            headers.insert(name.clone(), value.clone());
-        }
+        let (url, headers) = request.on_the_wire();
         let response = self
             .0
-            .request(request.method.clone(), request.url.clone())
+            .request(request.method.clone(), url)
             .headers(headers)
             .body(request.body.clone())
             .timeout(limit)

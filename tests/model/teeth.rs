@@ -177,6 +177,7 @@ fn doubt_that_moves_to_another_provider_is_found() {
     let setting = Setting {
         may_move: true,
         faults: 4,
+        redeliveries: 0,
         ..Setting::new(AtLeastOnce, Memory::Nothing, Log::ByReference)
     };
     falls(Mutation::DueClaimMovesDoubt, setting, NO_EFFECT);
