@@ -56,7 +56,7 @@ fn idle(steps: &mut Steps<'_>, index: usize) {
     if row.doubt.is_none() && steps.setting.mutated(Mutation::OnlyKnownDoubtIsTakenOver) {
         return;
     }
-    let taken = row.take_over(steps.setting, next.expired);
+    let taken = row.take_over(steps.setting);
     next.resolvers[index] = Resolver::Asking {
         taken,
         announced: steps.setting.mutated(Mutation::ReplayIsNotAnnounced),
@@ -232,7 +232,7 @@ fn case(setting: &Setting, state: &State, taken: &Taken) -> Case {
         since_read: ticks(taken.since),
         last_request_age: ticks(taken.last_request_age),
         doubt_age: ticks(taken.doubt_age),
-        expired: taken.expired,
+        expired: state.expired,
         request_unchanged: taken.request == Some(rendered(setting, state, taken)),
         older_key_in_doubt: taken.older_key_in_doubt,
         sends_left: taken.sends < setting.max_sends,

@@ -55,7 +55,6 @@ pub struct Taken {
     pub key_age: u8,
     pub last_request_age: u8,
     pub doubt_age: u8,
-    pub expired: bool,
     pub empty_reads: u8,
     /// Left of the take-over's lease, and since it was made, by the resolver's own clock.
     pub left: u8,
@@ -125,7 +124,7 @@ impl Row {
     }
 
     /// `stale.rs`, `take_over`.
-    pub fn take_over(&mut self, setting: &Setting, expired: bool) -> Taken {
+    pub fn take_over(&mut self, setting: &Setting) -> Taken {
         if !setting.mutated(Mutation::TakeOverKeepsTheAttempt) {
             self.attempt += 1;
         }
@@ -147,7 +146,6 @@ impl Row {
             key_age: self.first_request.unwrap_or(0),
             last_request_age: u8::try_from(self.last_request).unwrap_or(0),
             doubt_age: doubt.age,
-            expired,
             empty_reads: self.empty_reads,
             left: LEASE,
             since: 0,
