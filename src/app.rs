@@ -78,6 +78,8 @@ pub async fn run(
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| StartError::Listen(listen, error))?;
+    // Port 0 takes a free one: the log says which.
+    let listen = listener.local_addr().unwrap_or(listen);
     let client = Client::new()?;
     let database = &config.database;
     let ledger = Ledger::open(&database.url, database.pool, database.pgbouncer)?;

@@ -1,5 +1,6 @@
 //! The command line: one enum of commands, each a few lines into the library.
 
+use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,6 +8,8 @@ use clap::{Parser, Subcommand};
 use nuncio::app::{self, Role};
 use nuncio::config::{self, Config};
 use nuncio::intake::publish::{self, PublishArgs};
+use nuncio::ledger::Ledger;
+use nuncio::ops::{self, OpsError, Terminal, explain, list, resolve};
 use nuncio::plan::{self, PlanArgs};
 use nuncio::sandbox::{self, SandboxArgs};
 use nuncio::{check, telemetry};
@@ -48,6 +51,12 @@ enum Command {
     Check(check::CheckArgs),
     /// Puts one notification on its queue.
     Publish(PublishArgs),
+    /// Lists notifications: what is stuck, or any others.
+    List(list::ListArgs),
+    /// Tells the whole story of one notification, and what can be done about it.
+    Explain(explain::ExplainArgs),
+    /// Decides about one notification that waits for a person.
+    Resolve(resolve::ResolveArgs),
     /// A local provider with programmable faults, for trying things out.
     Sandbox(SandboxArgs),
     /// Says with numbers which policy fits a channel.
@@ -79,6 +88,24 @@ async fn command(cli: Cli) -> ExitCode {
                     Ok(said) => say(&said),
                     Err(error) => fail(&error, 1),
                 }
+            })
+            .await
+        }
+        Command::List(args) => {
+            by_hand(config(), async |ledger, _, terminal| {
+                list::run(ledger, &args, terminal).await
+            })
+            .await
+        }
+        Command::Explain(args) => {
+            by_hand(config(), async |ledger, channels, terminal| {
+                explain::run(ledger, channels, &args, terminal).await
+            })
+            .await
+        }
+        Command::Resolve(args) => {
+            by_hand(config(), async |ledger, _, terminal| {
+                resolve::run(ledger, &args, terminal).await
             })
             .await
         }
@@ -115,6 +142,37 @@ async fn with(
     match config {
         Ok(config) => run(config).await,
         Err(code) => code,
+    }
+}
+
+/// One of the on-call's commands, at this process's terminal.
+async fn by_hand(
+    config: Result<Config, ExitCode>,
+    run: impl AsyncFnOnce(&Ledger, &[&str], &mut Terminal<'_>) -> Result<u8, OpsError>,
+) -> ExitCode {
+    let config = match config {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let database = &config.database;
+    let ledger = match Ledger::open(&database.url, 1, database.pgbouncer) {
+        Ok(ledger) => ledger,
+        Err(error) => return fail(&error, ops::COULD_NOT),
+    };
+    let channels: Vec<&str> = config
+        .channels
+        .iter()
+        .map(|channel| &*channel.name)
+        .collect();
+    let (mut out, mut input) = (io::stdout().lock(), io::stdin().lock());
+    let at_a_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let mut terminal = Terminal {
+        out: &mut out,
+        input: at_a_terminal.then_some(&mut input as &mut dyn BufRead),
+    };
+    match run(&ledger, &channels, &mut terminal).await {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => fail(&error, error.exit_code()),
     }
 }
 

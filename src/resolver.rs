@@ -94,7 +94,7 @@ impl Resolver {
         let mut report = Report::default();
         while !stop.is_cancelled() {
             let lease = self.lease();
-            let lease_ends = Instant::now() + lease;
+            let taken_at = Instant::now();
             let rows = self
                 .ledger
                 .take_over(&names, self.batch, lease, Uuid::new_v4())
@@ -102,10 +102,18 @@ impl Resolver {
             let full = rows.len() >= usize::try_from(self.batch).unwrap_or(usize::MAX);
             report.taken += rows.len();
             let mut decisions = stream::iter(rows)
-                .map(|row| self.settle(row, lease_ends, &brakes))
+                .map(|row| self.settle(row, taken_at, &brakes))
                 .buffer_unordered(AT_ONCE);
+            // Every row that was begun is finished, also when the database fails one of them.
+            let mut failed = None;
             while let Some(decided) = decisions.next().await {
-                report.add(decided?);
+                match decided {
+                    Ok(written) => report.add(written),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
             if !full {
                 break;
@@ -125,6 +133,7 @@ impl Resolver {
     pub async fn dry_pass(&self) -> Result<Report, LedgerError> {
         let brakes = Brakes::new(self.max_resends);
         let names: Vec<String> = self.channels.keys().map(ToString::to_string).collect();
+        let taken_at = Instant::now();
         let rows = self
             .ledger
             .peek_stale(&names, self.batch, self.lease())
@@ -138,7 +147,7 @@ impl Resolver {
             let Some(channel) = self.channels.get(&row.notification.channel) else {
                 continue;
             };
-            let (case, _) = self.decide(&row, channel, None, &brakes).await?;
+            let (case, _) = self.decide(&row, channel, taken_at, false, &brakes).await?;
             let verdict = resolve(&case, &channel.schedule, 1.0);
             report.add(verdict::Written {
                 key: row.notification.key.clone(),
@@ -166,14 +175,14 @@ impl Resolver {
     async fn settle(
         &self,
         row: StaleRow,
-        lease_ends: Instant,
+        taken_at: Instant,
         brakes: &Brakes,
     ) -> Result<verdict::Written, LedgerError> {
         // Only rows of these channels are taken over.
         let Some(channel) = self.channels.get(&row.notification.channel) else {
             return Ok(verdict::Written::nothing(&row));
         };
-        let (case, requested) = self.decide(&row, channel, Some(lease_ends), brakes).await?;
+        let (case, requested) = self.decide(&row, channel, taken_at, true, brakes).await?;
         let decided = resolve(&case, &channel.schedule, fastrand::f64());
         let decided = brakes.hold_back(decided);
         self.count(&channel.name, &decided);
@@ -202,27 +211,27 @@ impl Resolver {
         })
     }
 
-    /// Asks until nothing more is to be asked. Says also whether a request was made. Without a
-    /// lease (a dry run) no replay is made.
+    /// Asks until nothing more is to be asked. Says also whether a request was made. A row may have
+    /// waited its turn since it was taken over, which its ages must show.
     async fn decide(
         &self,
         row: &StaleRow,
         channel: &Channel,
-        lease_ends: Option<Instant>,
+        taken_at: Instant,
+        may_replay: bool,
         brakes: &Brakes,
     ) -> Result<(Case, bool), LedgerError> {
         let provider = self.providers.get(&*row.provider);
         let request = provider.and_then(|p| render(row, channel, p));
-        let mut case = case(row, channel, provider, request.as_ref());
+        let mut case = case(row, channel, provider, request.as_ref(), taken_at.elapsed());
         let mut requested = false;
         loop {
             let asked = match (resolve(&case, &channel.schedule, 1.0), provider, &request) {
-                (Verdict::Replay, Some(provider), Some(request)) => {
-                    let Some(lease_ends) = lease_ends else {
-                        return Ok((case, false));
-                    };
+                (Verdict::Replay, Some(provider), Some(request)) if may_replay => {
+                    let lease_ends = taken_at + self.lease();
                     requested = true;
-                    Evidence::Replay(self.replay(provider, request, lease_ends).await)
+                    let outcome = self.replay(provider, request, lease_ends).await;
+                    Evidence::Replay(outcome.without(&row.notification.to))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -256,7 +265,7 @@ impl Resolver {
         brakes: &Brakes,
     ) -> Result<LookUpAnswer, LedgerError> {
         let question = Question {
-            message: message(row, channel),
+            message: Message::new(channel, &row.notification, row.generation),
             from: row.first_request_at,
             until: row.last_request_at,
         };
@@ -318,18 +327,9 @@ fn failed(text: &str) -> LookUpAnswer {
     }
 }
 
-fn message<'a>(row: &'a StaleRow, channel: &Channel) -> Message<'a> {
-    Message {
-        send_key: row.notification.send_key(row.generation),
-        kind: channel.kind,
-        to: &row.notification.to,
-        content: &row.notification.content,
-        expires_at: row.notification.expires_at,
-    }
-}
-
 fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
-    provider.adapter.request(&message(row, channel)).ok()
+    let message = Message::new(channel, &row.notification, row.generation);
+    provider.adapter.request(&message).ok()
 }
 
 fn case(
@@ -337,6 +337,7 @@ fn case(
     channel: &Channel,
     provider: Option<&Provider>,
     request: Option<&Request>,
+    waited: Duration,
 ) -> Case {
     // A provider that is no longer configured cannot be asked.
     let capability = provider.map_or(
@@ -351,10 +352,10 @@ fn case(
         capability,
         evidence: Evidence::None,
         cause: row.cause,
-        key_age: row.key_age,
-        last_request_age: row.last_request_age,
-        doubt_age: row.doubt_age,
-        expired: row.expired,
+        key_age: row.key_age + waited,
+        last_request_age: row.last_request_age + waited,
+        doubt_age: row.doubt_age + waited,
+        expired: row.expires_in.is_some_and(|left| left <= waited),
         request_unchanged: request.is_some_and(|r| r.hash()[..] == row.request_hash[..]),
         older_key_in_doubt: row.older_key_in_doubt,
         sends_left: row.sends < channel.max_sends,

@@ -9,10 +9,10 @@ use super::provider::{Listed, Providers};
 use super::section::Section;
 use super::types::{Channel, LEASE_MARGIN};
 use super::values::{choice, duration, integer, line, name as check_name, nearest, string, words};
+use crate::domain::capability::Capability;
 use crate::domain::notification::Kind;
 use crate::domain::policy::Policy;
 use crate::domain::schedule::Schedule;
-use crate::provider::Provider;
 
 const KINDS: &[(&str, Kind)] = &[("sms", Kind::Sms), ("email", Kind::Email)];
 const POLICIES: &[(&str, Policy)] = &[
@@ -25,7 +25,8 @@ const CONCURRENCY: usize = 64;
 /// Added to the request timeout when no lease is given: a stalled database commit of this length
 /// still does not put a living worker's row into doubt.
 const LEASE_BEYOND_TIMEOUT: Duration = Duration::from_secs(20);
-const MAX_SENDS: u32 = 8;
+/// With the default pauses about an hour of "not now" before a notification is given up.
+const MAX_SENDS: u32 = 20;
 const RESOLVE_WITHIN: Duration = Duration::from_secs(3600);
 
 pub(super) fn read_all(file: &mut Section<'_, '_>, providers: &Providers) -> Vec<Arc<Channel>> {
@@ -84,11 +85,9 @@ fn read(
         .optional("resolve_within", duration)
         .unwrap_or(RESOLVE_WITHIN);
     let provider = listed.and_then(|listed| listed.provider.clone());
-    if listed.is_some() {
-        check_lease(&section, lease, request_timeout);
-    }
-    if let Some(provider) = &provider {
-        check_settle(&section, provider, resolve_within);
+    if let Some(listed) = listed {
+        check_lease(&section, lease, listed.request_timeout);
+        check_settle(&section, listed.capability, resolve_within);
     }
     let quorum = section.optional("queue_type", choice(QUEUE_TYPES));
     let delivery_limit = section.optional("delivery_limit", integer(1..=1_000_000));
@@ -143,13 +142,17 @@ fn check_lease(section: &Section<'_, '_>, lease: Duration, request_timeout: Dura
     }
 }
 
-fn check_settle(section: &Section<'_, '_>, provider: &Provider, resolve_within: Duration) {
-    if let Some((settle, _)) = provider.adapter.capability().look_up.times()
-        && settle >= resolve_within
-    {
+/// Only a look-up that has failed for so long is given up, so it must get to mean something first.
+fn check_settle(
+    section: &Section<'_, '_>,
+    capability: Option<Capability>,
+    resolve_within: Duration,
+) {
+    let times = capability.and_then(|capability| capability.look_up.times());
+    if let Some((settle, _)) = times.filter(|(settle, _)| *settle >= resolve_within) {
         section.wrong("resolve_within", format!(
-            "{} must be longer than the settle time of provider {}, {}: rows would be given up before the log can be believed",
-            words(resolve_within), provider.name, words(settle)
+            "{} must be longer than the provider's settle time, {}: rows would be given up before its log can be believed",
+            words(resolve_within), words(settle)
         ));
     }
 }

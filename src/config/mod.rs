@@ -19,7 +19,7 @@ use std::path::Path;
 
 pub(crate) use error::Place;
 pub use error::{ConfigError, ConfigErrors};
-pub(crate) use provider::Common;
+pub(crate) use provider::{Common, Own};
 pub use section::Env;
 pub(crate) use section::{Reading, Section, inner};
 pub use types::{Broker, Channel, Config, Database, Http, LEASE_MARGIN, Log, LogFormat, Resolver};

@@ -188,18 +188,18 @@ pub(super) fn shutdown_grace(file: &mut Section<'_, '_>, providers: &Providers) 
     let grace = file
         .optional("shutdown_grace", duration)
         .unwrap_or(SHUTDOWN_GRACE);
-    for (name, listed) in providers {
-        let timeout = listed.request_timeout;
-        if grace <= timeout {
-            file.wrong(
-                "shutdown_grace",
-                format!(
-                    "{} must be longer than the request timeout of provider {name}, {}",
-                    words(grace),
-                    words(timeout)
-                ),
-            );
-        }
+    let slowest = providers
+        .iter()
+        .max_by_key(|(_, listed)| listed.request_timeout);
+    if let Some((name, listed)) = slowest.filter(|(_, listed)| grace <= listed.request_timeout) {
+        file.wrong(
+            "shutdown_grace",
+            format!(
+                "{} must be longer than the request timeout of provider {name}, {}",
+                words(grace),
+                words(listed.request_timeout)
+            ),
+        );
     }
     grace
 }

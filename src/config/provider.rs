@@ -11,9 +11,16 @@ use super::values::{boolean, choice, duration, name as check_name, words};
 use crate::domain::capability::Capability;
 use crate::provider::{Adapter, Provider};
 
+/// What one kind of provider has of its own, as far as it could be read.
+pub(crate) struct Own {
+    /// `None` when it cannot be said; what is wrong elsewhere does not matter to it.
+    pub(crate) capability: Option<Capability>,
+    /// `None` when anything is wrong, which has been noted.
+    pub(crate) adapter: Option<Arc<dyn Adapter>>,
+}
+
 /// Reads what one kind of provider has of its own.
-type ReadKind =
-    for<'s, 'r, 'de, 'c> fn(&'s mut Section<'r, 'de>, &'c Common) -> Option<Arc<dyn Adapter>>;
+type ReadKind = for<'s, 'r, 'de, 'c> fn(&'s mut Section<'r, 'de>, &'c Common) -> Own;
 
 /// Every kind of provider. One more is a file with its adapter, and a line here.
 const KINDS: &[(&str, ReadKind)] = &[("http", crate::provider::http::read)];
@@ -33,6 +40,8 @@ pub(crate) struct Common {
 pub(super) struct Listed {
     place: Place,
     pub(super) request_timeout: Duration,
+    /// `None` when it could not be read.
+    pub(super) capability: Option<Capability>,
     /// `None` when something in it is wrong, which has been noted.
     pub(super) provider: Option<Provider>,
 }
@@ -67,9 +76,10 @@ fn read(name: String, place: Place, mut section: Section<'_, '_>) -> Listed {
             .optional("allow_plain_http", boolean)
             .unwrap_or_default(),
     };
-    let adapter = kind.and_then(|read| read(&mut section, &common));
-    if let Some(adapter) = &adapter {
-        check_times(&section, &common, adapter.capability());
+    let own = kind.map(|read| read(&mut section, &common));
+    let capability = own.as_ref().and_then(|own| own.capability);
+    if let Some(capability) = capability {
+        check_times(&section, &common, capability);
     }
     if kind.is_some() {
         section.finish(); // of an unknown kind, nobody knows which keys are right
@@ -77,7 +87,8 @@ fn read(name: String, place: Place, mut section: Section<'_, '_>) -> Listed {
     Listed {
         place,
         request_timeout: common.request_timeout,
-        provider: adapter.map(|adapter| Provider {
+        capability,
+        provider: own.and_then(|own| own.adapter).map(|adapter| Provider {
             name: name.into(),
             adapter,
             request_timeout: common.request_timeout,

@@ -4,6 +4,7 @@
 //! decision can be tested in a table and driven by a model checker.
 
 pub mod capability;
+pub mod change;
 pub mod identity;
 pub mod notification;
 pub mod outcome;

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::provider::clean::redact;
+
 /// What one attempt to send taught.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -69,7 +71,8 @@ pub enum Doubt {
     ConnectionLost,
     /// An answer that says nothing about the message: 500, 502, 504 and their kind.
     ServerError,
-    /// A success status without the proof that the provider's contract demands.
+    /// An answer that nobody has described: a success status without the proof that the contract
+    /// demands, or a refusal of an unknown kind.
     Unintelligible,
     /// The provider says an earlier request under this key is still being worked on.
     InProgress,
@@ -100,8 +103,8 @@ impl NotSent {
     #[must_use]
     pub const fn uses_an_attempt(self) -> bool {
         match self {
-            Self::Unreachable | Self::Throttled | Self::NotProcessed => true,
-            Self::Account | Self::LeaseTooShort | Self::ShuttingDown => false,
+            Self::Throttled | Self::NotProcessed => true,
+            Self::Unreachable | Self::Account | Self::LeaseTooShort | Self::ShuttingDown => false,
         }
     }
 }
@@ -138,6 +141,24 @@ impl Doubt {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|d| d.as_str() == name)
+    }
+}
+
+impl Outcome {
+    /// Takes the recipient out of the provider's words: providers like to repeat it in an error.
+    #[must_use]
+    pub fn without(mut self, recipient: &str) -> Self {
+        match &mut self {
+            Self::Accepted { .. } => {}
+            Self::Refused { text, .. }
+            | Self::NotSent { text, .. }
+            | Self::Unknown { text, .. } => {
+                if let std::borrow::Cow::Owned(redacted) = redact(text, recipient) {
+                    *text = redacted;
+                }
+            }
+        }
+        self
     }
 }
 

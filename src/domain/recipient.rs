@@ -1,6 +1,6 @@
 //! Recipients in canonical form, so that dedup, opt-out, sending and look-up speak of one person.
 
-use email_address::EmailAddress;
+use email_address::{EmailAddress, Options};
 
 use super::notification::Kind;
 
@@ -32,7 +32,9 @@ fn phone(number: &str) -> Result<String, &'static str> {
 
 fn email(address: &str) -> Result<String, &'static str> {
     const WRONG: &str = "\"to\" is not a mail address in ASCII, such as ann@example.org";
-    if !address.is_ascii() || !EmailAddress::is_valid(address) {
+    // With a display name, one person would have many spellings.
+    let bare = Options::default().without_display_text();
+    if !address.is_ascii() || EmailAddress::parse_with_options(address, bare).is_err() {
         return Err(WRONG);
     }
     let (local, domain) = address.rsplit_once('@').ok_or(WRONG)?;
@@ -80,6 +82,10 @@ mod tests {
             "jörg@example.org",
             "info@bücher.example",
             "a@b@c",
+            "Ann <ann@example.org>",
+            "<ann@example.org>",
+            "ann@example.org, bob@example.org",
+            " ann@example.org",
             "a\r\nb@example.org",
         ] {
             assert!(canonical(Kind::Email, wrong).is_err(), "{wrong}");

@@ -40,6 +40,8 @@ impl Source {
 /// The state of a claim that the sender's decision depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
+    /// Its number, which is also the fence: the pauses grow with it.
+    pub number: u32,
     /// Requests made for this notification, this attempt's included.
     pub sends: u32,
     /// The channel's attempt cap.
@@ -85,7 +87,7 @@ pub enum Settlement {
 /// nothing about the attempt before it. `chance` is a random number from 0 up to 1.
 #[must_use]
 pub fn settle(attempt: Attempt, outcome: &Outcome, schedule: &Schedule, chance: f64) -> Settlement {
-    let pause = |asked| schedule.pause(attempt.sends, asked, chance);
+    let pause = |asked| schedule.pause(attempt.number, asked, chance);
     match outcome {
         Outcome::Accepted { provider_id, .. } => Settlement::Sent {
             provider_id: provider_id.clone(),
@@ -132,6 +134,7 @@ mod tests {
 
     fn attempt(sends: u32, in_doubt: bool) -> Attempt {
         Attempt {
+            number: sends,
             sends,
             max_sends: 3,
             in_doubt,
@@ -217,6 +220,22 @@ mod tests {
             decide(attempt(99, false), &refused),
             Settlement::Queued { counts: false, .. }
         ));
+    }
+
+    #[test]
+    fn a_provider_that_is_not_there_never_uses_up_a_message_but_is_asked_less_and_less() {
+        let away = not_sent(NotSent::Unreachable, None);
+        let ninth = Attempt {
+            number: 9,
+            ..attempt(1, false)
+        };
+        assert_eq!(
+            decide(ninth, &away),
+            Settlement::Queued {
+                after: Duration::from_secs(256),
+                counts: false
+            }
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lapin::message::Delivery;
 use lapin::options::BasicAckOptions;
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel as AmqpChannel};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -64,8 +64,7 @@ impl Intake {
         }
         let began = Instant::now();
         let claims: Vec<NewClaim> = candidates.iter().map(|c| c.claim.clone()).collect();
-        let token = Uuid::new_v4();
-        let Some(answers) = self.claim(lane, &claims, token, stop).await else {
+        let Some(answers) = self.claim(lane, &claims, stop).await else {
             return false;
         };
         let mut jobs = Vec::with_capacity(candidates.len());
@@ -107,17 +106,18 @@ impl Intake {
     }
 
     /// Claims, until the database says what holds. Repeats carry the same token, so a claim whose
-    /// commit was not confirmed is found to be ours.
+    /// commit was not confirmed is found to be ours. The halves of a batch that the database refuses
+    /// have tokens of their own: a row of the left half is a duplicate in the right one, not ours.
     async fn claim(
         &self,
         lane: &Lane,
         claims: &[NewClaim],
-        token: Uuid,
         stop: &CancellationToken,
     ) -> Option<Vec<Result<Claim, Rejection>>> {
         if claims.is_empty() {
             return Some(Vec::new());
         }
+        let token = Uuid::new_v4();
         let mut reconnect = Reconnect::default();
         loop {
             match self.ledger.claim(claims, token).await {
@@ -127,8 +127,8 @@ impl Intake {
                 }
                 Err(error) if error.is_about_the_data() => {
                     let (left, right) = claims.split_at(claims.len() / 2);
-                    let mut answers = Box::pin(self.claim(lane, left, token, stop)).await?;
-                    answers.extend(Box::pin(self.claim(lane, right, token, stop)).await?);
+                    let mut answers = Box::pin(self.claim(lane, left, stop)).await?;
+                    answers.extend(Box::pin(self.claim(lane, right, stop)).await?);
                     return Some(answers);
                 }
                 Err(error) => {
@@ -196,6 +196,7 @@ async fn hand_on(
                 sends: 1,
                 in_doubt: false,
             },
+            notification: candidate.claim.notification,
             request: candidate.request,
             lease_ends: began + lane.channel.lease,
             slot,
@@ -273,11 +274,8 @@ fn cloud_event(headers: &FieldTable) -> Option<(String, String)> {
             .into_iter()
             .find_map(|prefix| {
                 let name = ShortString::from(format!("{prefix}{name}"));
-                match headers.inner().get(&name)? {
-                    AMQPValue::LongString(text) => Some(text.to_string()),
-                    AMQPValue::ShortString(text) => Some(text.to_string()),
-                    _ => None,
-                }
+                let value = headers.inner().get(&name)?;
+                value.as_long_string().map(ToString::to_string)
             })
     };
     Some((header("source")?, header("id")?))

@@ -72,6 +72,13 @@ pub async fn connect(broker: &Broker, name: &str) -> Result<Connection, OpenErro
 /// # Errors
 /// When the broker does not answer, or has something else under one of the names.
 pub async fn verify(broker: &Broker, lanes: &[Arc<Lane>]) -> Result<(), OpenError> {
+    match tokio::time::timeout(OPEN_LIMIT, declare_all(broker, lanes)).await {
+        Ok(declared) => declared,
+        Err(_) => Err(OpenError::TooSlow),
+    }
+}
+
+async fn declare_all(broker: &Broker, lanes: &[Arc<Lane>]) -> Result<(), OpenError> {
     let connection = connect(broker, "nuncio topology").await?;
     let amqp = connection.create_channel().await?;
     for lane in lanes {

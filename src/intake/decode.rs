@@ -16,8 +16,11 @@ use crate::domain::recipient;
 /// The largest body that is read, in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
 
+/// The longest key, and the longest name of a stream, in bytes: an index has to hold them.
+pub const NAME_LIMIT: usize = 1024;
+
 /// The newest message version that this program knows.
-pub const VERSION: u32 = 1;
+pub const VERSION: u64 = 1;
 
 /// Why a message cannot become a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub struct Envelope {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
-    version: Option<u32>,
+    version: Option<u64>,
     key: Option<String>,
     channel: Option<String>,
     to: String,
@@ -62,8 +65,7 @@ struct Wire {
     expires_at: Option<DateTime<Utc>>,
     stream: Option<String>,
     seq: Option<i64>,
-    #[serde(default)]
-    metadata: BTreeMap<String, String>,
+    metadata: Option<BTreeMap<String, String>>,
 }
 
 /// A CloudEvent in structured mode: its `data` is the message, its source and id the key.
@@ -90,41 +92,45 @@ pub fn decode(
             format!("{} bytes; at most {BODY_LIMIT} are read", body.len()),
         );
     }
-    let structured = envelope
-        .content_type
-        .as_deref()
-        .is_some_and(|t| t.starts_with("application/cloudevents+json"));
-    if structured {
+    let (wire, event_key) = if is_structured_event(envelope) {
         let event: CloudEvent<'_> = parse(body)?;
-        let wire = wire(event.data.get().as_bytes())?;
-        let fallback = Some(event_key(&event.source, &event.id));
-        return accept(channel, wire, fallback);
-    }
-    let fallback = envelope.message_id.clone().or_else(|| {
-        let (source, id) = envelope.cloud_event.as_ref()?;
-        Some(event_key(source, id))
-    });
-    accept(channel, wire(body)?, fallback)
+        let key = event_key(&event.source, &event.id);
+        (wire(event.data.get().as_bytes())?, key)
+    } else {
+        let event = envelope.cloud_event.as_ref();
+        let key = event.and_then(|(source, id)| event_key(source, id));
+        (wire(body)?, key)
+    };
+    let message_id = envelope.message_id.clone().filter(|id| !id.is_empty());
+    accept(channel, wire, message_id.or(event_key))
 }
 
-/// One CloudEvent is one (source, id); a space cannot stand in a source, which is a URI.
-fn event_key(source: &str, id: &str) -> String {
-    format!("{source} {id}")
+fn is_structured_event(envelope: &Envelope) -> bool {
+    let given = envelope.content_type.as_deref().unwrap_or_default();
+    let media_type = given.split(';').next().unwrap_or_default().trim();
+    media_type.eq_ignore_ascii_case("application/cloudevents+json")
+}
+
+/// One CloudEvent is one (source, id). A space cannot stand in a source, which is a URI; with one
+/// there, or with a part missing, two events could come to share a key.
+fn event_key(source: &str, id: &str) -> Option<String> {
+    let names_one = !source.is_empty() && !id.is_empty() && !source.contains(' ');
+    names_one.then(|| format!("{source} {id}"))
 }
 
 fn wire(body: &[u8]) -> Result<Wire, Rejection> {
     #[derive(Deserialize)]
     struct Version {
-        version: Option<u32>,
+        version: Option<u64>,
     }
-    parse(body).or_else(|rejection| match serde_json::from_slice(body) {
+    parse(body).or_else(|rejection| match parse(body) {
         // A newer message may have fields that we do not know: that is not the producer's mistake.
         Ok(Version { version: Some(v) }) if v > VERSION => newer(v),
         _ => Err(rejection),
     })
 }
 
-fn newer<T>(version: u32) -> Result<T, Rejection> {
+fn newer<T>(version: u64) -> Result<T, Rejection> {
     reject(
         "unknown_version",
         format!("version {version}; this program knows up to {VERSION}"),
@@ -132,23 +138,35 @@ fn newer<T>(version: u32) -> Result<T, Rejection> {
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Rejection> {
-    serde_json::from_slice(body).or_else(|error| {
-        let place = format!("line {} column {}", error.line(), error.column());
-        if !error.is_data() {
-            return reject("not_json", format!("not valid JSON at {place}"));
+    let parsed = serde_json::from_slice(body);
+    // serde would take an array too, with our fields in their order.
+    let is_object = body.trim_ascii_start().first() == Some(&b'{');
+    match parsed {
+        Err(error) if !error.is_data() => {
+            let (line, column) = (error.line(), error.column());
+            reject(
+                "not_json",
+                format!("not valid JSON at line {line} column {column}"),
+            )
         }
-        // Some messages of serde repeat the value that they found, which may be content.
-        let said = error.to_string();
-        let harmless = ["missing field", "duplicate field", "unknown field"]
-            .iter()
-            .any(|start| said.starts_with(start));
-        let words = if harmless {
-            said.chars().take(120).collect()
-        } else {
-            format!("a value of the wrong type or form at {place}")
-        };
-        reject("wrong_shape", words)
-    })
+        _ if !is_object => reject("wrong_shape", "not a JSON object"),
+        Err(error) => reject("wrong_shape", misshapen(&error)),
+        Ok(parsed) => Ok(parsed),
+    }
+}
+
+/// serde's words where they name one of our own fields. Elsewhere they repeat what they found,
+/// which may be content, or may hold a NUL.
+fn misshapen(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let place = format!("line {} column {}", error.line(), error.column());
+    if said.starts_with("missing field") || said.starts_with("duplicate field") {
+        said
+    } else if said.starts_with("unknown field") {
+        format!("a field that version {VERSION} does not have, at {place}")
+    } else {
+        format!("a value of the wrong type or form at {place}")
+    }
 }
 
 fn accept(
@@ -179,10 +197,10 @@ fn accept(
             "no key, no message id and no CloudEvent id: a redelivery could not be told from a new one",
         );
     }
-    if key.len() > 1024 {
+    if key.len() > NAME_LIMIT {
         return reject(
             "bad_key",
-            format!("the key has {} bytes; at most 1,024", key.len()),
+            format!("the key has {} bytes; at most {NAME_LIMIT}", key.len()),
         );
     }
     if has_nul(&wire) || key.contains('\0') {
@@ -195,9 +213,7 @@ fn accept(
         Ok(to) => to,
         Err(wrong) => return reject("bad_recipient", wrong),
     };
-    if wire.stream.is_some() != wire.seq.is_some() {
-        return reject("bad_stream", "stream and seq go together");
-    }
+    check_stream(&wire)?;
     check_content(channel.kind, &wire)?;
     Ok(Notification {
         id: identity::notification_id(&channel.name, &key),
@@ -208,9 +224,9 @@ fn accept(
             text: wire.text,
             subject: wire.subject,
             html: wire.html,
-            from: wire.from.or_else(|| channel.from.clone()),
+            from: wire.from,
             reply_to: wire.reply_to,
-            metadata: wire.metadata,
+            metadata: wire.metadata.unwrap_or_default(),
         },
         send_at: wire.send_at,
         expires_at: wire.expires_at,
@@ -228,13 +244,25 @@ fn has_nul(wire: &Wire) -> bool {
         &wire.reply_to,
         &wire.stream,
     ];
-    let metadata = wire.metadata.iter().flat_map(|(k, v)| [k, v]);
+    let metadata = wire.metadata.iter().flatten().flat_map(|(k, v)| [k, v]);
     texts
         .into_iter()
         .flatten()
         .chain(metadata)
         .chain([&wire.to])
         .any(|text| text.contains('\0'))
+}
+
+fn check_stream(wire: &Wire) -> Result<(), Rejection> {
+    match (&wire.stream, wire.seq) {
+        (None, None) => Ok(()),
+        (Some(stream), Some(_)) if (1..=NAME_LIMIT).contains(&stream.len()) => Ok(()),
+        (Some(stream), Some(_)) => reject(
+            "bad_stream",
+            format!("stream has {} bytes; 1 to {NAME_LIMIT}", stream.len()),
+        ),
+        (None, Some(_)) | (Some(_), None) => reject("bad_stream", "stream and seq go together"),
+    }
 }
 
 fn check_content(kind: Kind, wire: &Wire) -> Result<(), Rejection> {

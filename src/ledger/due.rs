@@ -75,7 +75,8 @@ impl Ledger {
                     due_at = case when due.becomes = 'sending'
                         then now() + make_interval(secs => $5) end,
                     settled_at = case when due.becomes <> 'sending' then now() end,
-                    first_request_at = coalesce(n.first_request_at, now()),
+                    first_request_at = case when due.becomes = 'sending'
+                        then coalesce(n.first_request_at, now()) else n.first_request_at end,
                     last_request_at = case when due.becomes = 'sending'
                         then now() + make_interval(secs => $5) else n.last_request_at end
                 from due where n.id = due.id

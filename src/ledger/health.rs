@@ -1,6 +1,6 @@
 //! What the metrics and the readiness check ask the ledger.
 
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, STATEMENT_LIMIT, within};
 
 /// A reading of the open rows, by the database's clock.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,15 +38,20 @@ impl Ledger {
     /// # Errors
     /// When it did not answer.
     pub async fn writable(&self) -> Result<bool, LedgerError> {
-        self.run(async |connection| {
-            let read_only = sqlx::query_scalar!(
+        let mut connection = self.pool.acquire().await?;
+        let asked = within(STATEMENT_LIMIT, async {
+            sqlx::query_scalar!(
                 r#"select (current_setting('transaction_read_only') = 'on') as "read_only!""#
             )
-            .fetch_one(connection)
-            .await?;
-            Ok(!read_only)
+            .fetch_one(&mut *connection)
+            .await
         })
-        .await
+        .await;
+        if !matches!(asked, Ok(false)) {
+            // A session stays read-only when its server is that no more, or is another by now.
+            connection.close_on_drop();
+        }
+        asked.map(|read_only| !read_only)
     }
 
     /// Counts the open rows. Reads the small indexes of open and parked rows only.

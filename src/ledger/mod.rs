@@ -8,8 +8,11 @@
 pub mod claim;
 pub mod due;
 pub mod health;
+pub mod listing;
 pub mod moves;
+pub mod prune;
 pub mod quarantine;
+pub mod row;
 pub mod stale;
 pub mod story;
 

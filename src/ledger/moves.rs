@@ -6,20 +6,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Ledger, LedgerError, seconds};
-use crate::domain::outcome::Doubt;
+use crate::domain::change::Change;
+pub use crate::domain::change::DoubtAfter;
 use crate::domain::phase::{IllegalMove, Phase};
 use crate::domain::settle::Source;
-
-/// What a move does to the doubt about a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DoubtAfter {
-    /// Evidence ended it, or there was none.
-    Ended,
-    /// As before.
-    Kept,
-    /// It begins, or goes on for this cause.
-    Because(Doubt),
-}
 
 /// A line of a notification's history.
 #[derive(Clone, Debug)]
@@ -38,20 +28,9 @@ pub struct Move {
     id: Uuid,
     attempt: u32,
     from: Phase,
-    to: Phase,
-    /// From now until the row is due, or its lease ends. For open phases only.
-    wait: Option<Duration>,
-    doubt: DoubtAfter,
-    source: Option<Source>,
+    change: Change,
     provider_id: Option<String>,
-    /// The attempt did not count: no request was made, or not because of this message.
-    uncounted: bool,
-    /// A request was made and may have had an effect until now.
-    requested: bool,
-    new_key: bool,
-    checked: bool,
-    empty_read: bool,
-    possible_duplicate: bool,
+    unless_expired: bool,
     text: Option<String>,
     note: Option<Note>,
 }
@@ -62,22 +41,22 @@ impl Move {
     /// # Errors
     /// When the list of legal moves does not have it.
     pub fn new(id: Uuid, attempt: u32, from: Phase, to: Phase) -> Result<Self, IllegalMove> {
-        from.may_become(to)?;
+        Self::of(id, attempt, from, Change::to(to))
+    }
+
+    /// A decision about the row's `attempt`, as a move from the phase that it was made in.
+    ///
+    /// # Errors
+    /// When the list of legal moves does not have it.
+    pub fn of(id: Uuid, attempt: u32, from: Phase, change: Change) -> Result<Self, IllegalMove> {
+        from.may_become(change.to)?;
         Ok(Self {
             id,
             attempt,
             from,
-            to,
-            wait: None,
-            doubt: DoubtAfter::Ended,
-            source: None,
+            change,
             provider_id: None,
-            uncounted: false,
-            requested: false,
-            new_key: false,
-            checked: false,
-            empty_read: false,
-            possible_duplicate: false,
+            unless_expired: false,
             text: None,
             note: None,
         })
@@ -86,21 +65,21 @@ impl Move {
     /// Due, or leased, for this long from now.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = Some(wait);
+        self.change.wait = Some(wait);
         self
     }
 
     /// What becomes of the doubt; without this it ends.
     #[must_use]
     pub fn doubt(mut self, doubt: DoubtAfter) -> Self {
-        self.doubt = doubt;
+        self.change.doubt = doubt;
         self
     }
 
     /// What proves that it was sent, and the provider's id.
     #[must_use]
     pub fn proof(mut self, source: Source, provider_id: Option<String>) -> Self {
-        self.source = Some(source);
+        self.change.source = Some(source);
         self.provider_id = provider_id;
         self
     }
@@ -108,36 +87,43 @@ impl Move {
     /// The attempt does not count against the cap.
     #[must_use]
     pub fn uncounted(mut self) -> Self {
-        self.uncounted = true;
+        self.change.uncounted = true;
         self
     }
 
     /// A request of this attempt may have had an effect until now.
     #[must_use]
     pub fn requested(mut self) -> Self {
-        self.requested = true;
+        self.change.requested = true;
         self
     }
 
     /// The next request goes out under the next generation's send key.
     #[must_use]
     pub fn new_key(mut self, new_key: bool) -> Self {
-        self.new_key = new_key;
+        self.change.new_key = new_key;
         self
     }
 
     /// A resolver pass that taught nothing; perhaps a settled look-up that found nothing.
     #[must_use]
     pub fn checked(mut self, empty_read: bool) -> Self {
-        self.checked = true;
-        self.empty_read = empty_read;
+        self.change.checked = true;
+        self.change.empty_read = empty_read;
         self
     }
 
     /// It is sent again while in doubt.
     #[must_use]
     pub fn possible_duplicate(mut self) -> Self {
-        self.possible_duplicate = true;
+        self.change.possible_duplicate = true;
+        self
+    }
+
+    /// Takes place only if the notification has not expired by then, by the database's clock.
+    #[must_use]
+    pub fn unless_expired(mut self) -> Self {
+        self.unless_expired = true;
         self
     }
 
@@ -170,7 +156,7 @@ impl Move {
     /// The phase that it leads to.
     #[must_use]
     pub fn to(&self) -> Phase {
-        self.to
+        self.change.to
     }
 }
 
@@ -190,16 +176,18 @@ impl Ledger {
             .map(|m| i32::try_from(m.attempt).unwrap_or(i32::MAX))
             .collect();
         let froms: Vec<&str> = each().map(|m| m.from.as_str()).collect();
-        let tos: Vec<&str> = each().map(|m| m.to.as_str()).collect();
-        let waits: Vec<Option<f64>> = each().map(|m| m.wait.map(seconds)).collect();
-        let keeps: Vec<bool> = each().map(|m| m.doubt == DoubtAfter::Kept).collect();
+        let tos: Vec<&str> = each().map(|m| m.change.to.as_str()).collect();
+        let waits: Vec<Option<f64>> = each().map(|m| m.change.wait.map(seconds)).collect();
+        let keeps: Vec<bool> = each().map(|m| m.change.doubt == DoubtAfter::Kept).collect();
         let causes: Vec<Option<&str>> = each()
-            .map(|m| match m.doubt {
+            .map(|m| match m.change.doubt {
                 DoubtAfter::Because(cause) => Some(cause.as_str()),
                 DoubtAfter::Ended | DoubtAfter::Kept => None,
             })
             .collect();
-        let sources: Vec<Option<&str>> = each().map(|m| m.source.map(Source::as_str)).collect();
+        let sources: Vec<Option<&str>> = each()
+            .map(|m| m.change.source.map(Source::as_str))
+            .collect();
         let provider_ids: Vec<Option<&str>> = each().map(|m| m.provider_id.as_deref()).collect();
         let flags: Vec<i32> = each().map(|m| m.flags()).collect();
         let texts: Vec<Option<&str>> = each().map(|m| m.text.as_deref()).collect();
@@ -239,11 +227,14 @@ impl Ledger {
                         first_request_at = case when u.flags & 4 = 0 then n.first_request_at end,
                         request_hash = case when u.flags & 4 = 0 then n.request_hash end,
                         checks = case when u.flags & 8 > 0 then n.checks + 1 else 0 end,
-                        empty_reads = n.empty_reads + (u.flags & 16) / 16,
+                        -- A new request can be in the log that was empty before.
+                        empty_reads = case when u.becomes = 'queued' then 0
+                            else n.empty_reads + (u.flags & 16) / 16 end,
                         possible_duplicates = n.possible_duplicates + (u.flags & 32) / 32,
                         last_text = coalesce(u.said, n.last_text)
                     from u
                     where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
+                        and (u.flags & 64 = 0 or coalesce(n.expires_at > now(), true))
                     returning n.id, n.attempt
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
@@ -279,12 +270,13 @@ impl Move {
     /// The yes-or-no parts as one number a row, since each array costs on the way.
     fn flags(&self) -> i32 {
         [
-            self.uncounted,
-            self.requested,
-            self.new_key,
-            self.checked,
-            self.empty_read,
-            self.possible_duplicate,
+            self.change.uncounted,
+            self.change.requested,
+            self.change.new_key,
+            self.change.checked,
+            self.change.empty_read,
+            self.change.possible_duplicate,
+            self.unless_expired,
         ]
         .into_iter()
         .enumerate()

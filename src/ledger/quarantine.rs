@@ -36,10 +36,10 @@ impl Ledger {
                 &message.body
             };
             let size = i64::try_from(message.body.len()).unwrap_or(i64::MAX);
-            let message_id = message
-                .message_id
-                .as_ref()
-                .map(|id| id.replace('\0', "\u{fffd}"));
+            // A bad message must never be what keeps it from being kept.
+            let storable = |text: &str| text.replace('\0', "\u{fffd}");
+            let message_id = message.message_id.as_deref().map(storable);
+            let detail = storable(&message.detail);
             self.run(async |connection| {
                 sqlx::query!(
                     "insert into quarantine
@@ -50,7 +50,7 @@ impl Ledger {
                                    detail = excluded.detail",
                     message.queue,
                     message.reason,
-                    message.detail,
+                    detail,
                     kept,
                     size,
                     &digest[..],

@@ -46,8 +46,8 @@ pub struct StaleRow {
     pub last_request_age: Duration,
     /// Since the doubt began.
     pub doubt_age: Duration,
-    /// `expires_at` has passed.
-    pub expired: bool,
+    /// Until `expires_at`: zero when it has passed, `None` when there is none.
+    pub expires_in: Option<Duration>,
 }
 
 impl Ledger {
@@ -151,7 +151,7 @@ async fn take(
                 as "key_age!",
             extract(epoch from now() - n.last_request_at)::float8 as last_request_age,
             extract(epoch from now() - n.doubt_since)::float8 as "doubt_age!",
-            coalesce(n.expires_at <= now(), false) as "expired!"
+            extract(epoch from n.expires_at - now())::float8 as expires_in
         "#,
         channels,
         i64::from(limit),
@@ -188,7 +188,7 @@ async fn take(
             key_age: age(row.key_age),
             last_request_age: age(row.last_request_age.unwrap_or(0.0)),
             doubt_age: age(row.doubt_age),
-            expired: row.expired,
+            expires_in: row.expires_in.map(age),
         })
         .collect())
 }

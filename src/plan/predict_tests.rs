@@ -238,7 +238,7 @@ fn roll(messages: u32, policy: Policy, at: &Situation, seed: u32) -> Counted {
             now += wait;
             wait *= 2;
             let last = attempt == at.tries;
-            if !last && now - first_use + at.margin <= at.dedupe.window() {
+            if !last && now - first_use + at.margin <= at.dedupe.window().unwrap_or_default() {
                 continue;
             }
             let late = fresh && random.draw() < at.late_log.get();

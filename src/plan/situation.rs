@@ -85,7 +85,8 @@ impl Situation {
     /// Whether the provider will still know the key when the resolver comes for one more replay.
     pub(super) fn replay_fits(&self, replays: u32) -> bool {
         self.dedupe != Dedupe::None
-            && self.age(replays).saturating_add(self.margin) <= self.dedupe.window()
+            && self.age(replays).saturating_add(self.margin)
+                <= self.dedupe.window().unwrap_or_default()
     }
 
     /// Whether "not found" means anything when it is asked after `replays` replays.

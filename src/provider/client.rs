@@ -89,22 +89,19 @@ impl Client {
     /// # Errors
     /// [`Failure`], by how far the request got. Texts hold no URL, header or body of ours.
     pub async fn exchange(&self, request: &Request, limit: Duration) -> Result<Answer, Failure> {
-        let mut headers = request.headers.clone();
-        if let Some((name, value)) = &request.credentials {
-            headers.insert(name.clone(), value.clone());
-        }
+        let (url, headers) = request.on_the_wire();
         let response = self
             .0
-            .request(request.method.clone(), request.url.clone())
+            .request(request.method.clone(), url)
             .headers(headers)
             .body(request.body.clone())
             .timeout(limit)
             .send()
             .await
-            .map_err(failure)?;
+            .map_err(|error| failure(error, limit))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let body = read(response).await?;
+        let body = read(response, limit).await?;
         Ok(Answer {
             status,
             headers,
@@ -113,9 +110,13 @@ impl Client {
     }
 }
 
-async fn read(mut response: reqwest::Response) -> Result<Bytes, Failure> {
+async fn read(mut response: reqwest::Response, limit: Duration) -> Result<Bytes, Failure> {
     let mut body = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(failure)? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| failure(error, limit))?
+    {
         if body.len() + chunk.len() > BODY_LIMIT {
             return Err(Failure::Unknown {
                 cause: Doubt::Unintelligible,
@@ -127,23 +128,23 @@ async fn read(mut response: reqwest::Response) -> Result<Bytes, Failure> {
     Ok(body.freeze())
 }
 
-fn failure(error: reqwest::Error) -> Failure {
+fn failure(error: reqwest::Error, limit: Duration) -> Failure {
     let error = error.without_url();
     if error.is_builder() {
         return Failure::NotSent(format!("no request could be made: {error}"));
     }
     if error.is_connect() {
-        return Failure::NotSent(format!("no connection: {}", root_cause(&error)));
+        return Failure::NotSent(root_cause(&error));
     }
     if error.is_timeout() {
         return Failure::Unknown {
             cause: Doubt::Timeout,
-            text: "no complete answer within the request timeout".into(),
+            text: format!("no complete answer within {} s", limit.as_secs_f64()),
         };
     }
     Failure::Unknown {
         cause: Doubt::ConnectionLost,
-        text: format!("the connection ended: {}", root_cause(&error)),
+        text: root_cause(&error),
     }
 }
 

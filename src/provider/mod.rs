@@ -17,13 +17,15 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use url::Url;
 use uuid::Uuid;
 
+use crate::config::Channel;
 use crate::domain::capability::Capability;
-use crate::domain::notification::{Content, Kind};
+use crate::domain::notification::{Content, Kind, Notification};
 use crate::domain::outcome::{LookUpAnswer, Outcome};
 
 /// What an adapter renders: one notification under one send key.
@@ -37,8 +39,25 @@ pub struct Message<'a> {
     pub to: &'a str,
     /// What the recipient will read.
     pub content: &'a Content,
+    /// The sender, where the content names none.
+    pub default_from: Option<&'a str>,
     /// Not after this, for providers that take a validity.
     pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl<'a> Message<'a> {
+    /// A notification of a channel under one of its send keys.
+    #[must_use]
+    pub fn new(channel: &'a Channel, notification: &'a Notification, generation: u32) -> Self {
+        Self {
+            send_key: notification.send_key(generation),
+            kind: channel.kind,
+            to: &notification.to,
+            content: &notification.content,
+            default_from: channel.from.as_deref(),
+            expires_at: notification.expires_at,
+        }
+    }
 }
 
 /// A question to a provider's log.
@@ -52,24 +71,55 @@ pub struct Question<'a> {
     pub until: DateTime<Utc>,
 }
 
+/// What proves to a provider who we are.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// A header; its value is marked as sensitive.
+    Header(HeaderName, HeaderValue),
+    /// Query parameters, percent-encoded: the only way into many small gateways.
+    Query(SecretString),
+}
+
 /// One HTTP request, complete. The same notification under the same key gives the same bytes,
 /// always.
 #[derive(Clone)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Where to; may hold content (a recipient in a query), so it is never printed.
+    /// Where to, without credentials; may hold content (a recipient in a query), so it is never
+    /// printed.
     pub url: Url,
     /// Headers but credentials.
     pub headers: HeaderMap,
     /// Credentials: no part of [`Request::hash`], so that a rotated secret does not look like
     /// another message.
-    pub credentials: Option<(HeaderName, HeaderValue)>,
+    pub credentials: Option<Credentials>,
     /// The body.
     pub body: Bytes,
 }
 
 impl Request {
+    /// URL and headers as they go out, credentials and all. Never to be printed.
+    #[must_use]
+    pub fn on_the_wire(&self) -> (Url, HeaderMap) {
+        let (mut url, mut headers) = (self.url.clone(), self.headers.clone());
+        match &self.credentials {
+            None => {}
+            Some(Credentials::Header(name, value)) => {
+                headers.insert(name.clone(), value.clone());
+            }
+            Some(Credentials::Query(secret)) => {
+                let own = url.query().filter(|query| !query.is_empty());
+                let query = match own {
+                    Some(own) => format!("{own}&{}", secret.expose_secret()),
+                    None => secret.expose_secret().to_owned(),
+                };
+                url.set_query(Some(&query));
+            }
+        }
+        (url, headers)
+    }
+
     /// What "the same bytes" means for invariant 7: a SHA-256 over method, URL, headers and body.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {

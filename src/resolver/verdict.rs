@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::domain::change::Change;
 use crate::domain::outcome::LookUpAnswer;
 use crate::domain::phase::{IllegalMove, Phase};
 use crate::domain::resolve::{Case, Evidence, Verdict};
-use crate::ledger::moves::{DoubtAfter, Move};
+use crate::ledger::moves::Move;
 use crate::ledger::stale::StaleRow;
 use crate::worker::send::{doubt_words, tell as tell_outcome};
 
@@ -54,35 +55,22 @@ pub(super) fn as_move(
     requested: bool,
     told: &str,
 ) -> Result<Move, IllegalMove> {
-    let to = |phase| Move::new(row.notification.id, row.attempt, Phase::Sending, phase);
+    let change = Change::resolved(verdict, requested);
+    let change = Move::of(row.notification.id, row.attempt, Phase::Sending, change)?;
     let change = match verdict {
         Verdict::Sent {
             provider_ids,
             source,
-        } => to(Phase::Sent)?.proof(*source, provider_ids.first().cloned()),
-        Verdict::Failed => to(Phase::Failed)?,
-        Verdict::Expired => to(Phase::Expired)?,
-        Verdict::Requeue { new_key } => to(Phase::Queued)?.wait(Duration::ZERO).new_key(*new_key),
-        Verdict::SendAgain { new_key } => to(Phase::Queued)?
-            .wait(Duration::ZERO)
-            .doubt(DoubtAfter::Kept)
-            .new_key(*new_key)
-            .possible_duplicate(),
-        Verdict::Wait { pause, empty_read } => to(Phase::Sending)?
-            .wait(*pause)
-            .doubt(DoubtAfter::Kept)
-            .checked(*empty_read),
-        Verdict::Park => to(Phase::Parked)?.doubt(DoubtAfter::Kept),
-        Verdict::Unconfirmed => to(Phase::Unconfirmed)?.doubt(DoubtAfter::Kept),
-        // Nothing more could be asked: looked at again on the next pass.
-        Verdict::Replay | Verdict::LookUp => to(Phase::Sending)?
-            .wait(Duration::from_secs(1))
-            .doubt(DoubtAfter::Kept),
-    };
-    let change = if requested {
-        change.requested()
-    } else {
-        change
+        } => change.proof(*source, provider_ids.first().cloned()),
+        Verdict::Failed
+        | Verdict::Expired
+        | Verdict::Requeue { .. }
+        | Verdict::SendAgain { .. }
+        | Verdict::Wait { .. }
+        | Verdict::Park
+        | Verdict::Unconfirmed
+        | Verdict::Replay
+        | Verdict::LookUp => change,
     };
     Ok(change.note("resolver", "decision", told.to_owned()))
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 pub(super) enum Answer {
     /// 202 with this message id.
     Accepted(u64),
-    /// 400 with this code.
-    Refused(&'static str),
+    /// 400 with its code.
+    Refused(Refusal),
     /// 200 with an error inside.
     ErrorIn200,
     /// 500, and the key remembers it.
@@ -21,6 +21,22 @@ pub(super) enum Answer {
     Mismatch,
     /// 409: the first request with this key is not done.
     InProgress,
+}
+
+/// Why a message is refused for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    BadNumber,
+    OptedOut,
+}
+
+impl Refusal {
+    fn code(self) -> &'static str {
+        match self {
+            Refusal::BadNumber => "bad_number",
+            Refusal::OptedOut => "opted_out",
+        }
+    }
 }
 
 /// The body of a 202, in the order that the page shows.
@@ -38,7 +54,7 @@ impl Answer {
     pub(super) fn render(self, reference: &str, id: impl FnOnce(u64) -> String) -> Response {
         match self {
             Answer::Accepted(number) => accepted(&id(number), reference, None),
-            Answer::Refused(code) => refused(StatusCode::BAD_REQUEST, code),
+            Answer::Refused(why) => refused(StatusCode::BAD_REQUEST, why.code()),
             Answer::ErrorIn200 => respond(StatusCode::OK, &json!({"status": "error", "code": 14})),
             Answer::Failed => failed(),
             Answer::Mismatch => {

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::answer::{Answer, accepted, content_type, failed, html};
+use super::answer::{Answer, accepted, content_type, failed, html, retry_after};
 use super::arrival::Arrival;
 use super::fault::Fault;
 use super::server::cut;
@@ -26,6 +26,7 @@ pub(super) fn deliver(arrival: &Arrival, answer: Answer) -> Response {
         Fault::Html200 => html(StatusCode::OK),
         Fault::Garbage => unruly::garbage(),
         Fault::WrongLength => unruly::wrong_length(HALF.into()),
+        Fault::RetryAfterIn202 => retry_after(plain(arrival, answer), "5"),
         Fault::NulInBody => with_nul(arrival, answer),
         Fault::Ok
         | Fault::Fail500Cached
@@ -39,6 +40,7 @@ pub(super) fn deliver(arrival: &Arrival, answer: Answer) -> Response {
         // Stopped in front; never here.
         | Fault::Drop
         | Fault::Refuse503
+        | Fault::Fail500
         | Fault::Throttle(_)
         | Fault::ThrottleDate(_)
         | Fault::Unauthorized

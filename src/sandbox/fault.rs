@@ -23,6 +23,7 @@ pub enum Fault {
     AcceptThen502,
     AcceptThen504,
     Refuse503,
+    Fail500,
     Fail500Cached,
     Throttle(Duration),
     ThrottleDate(Duration),
@@ -42,6 +43,7 @@ pub enum Fault {
     NulInBody,
     Lying2xx,
     WrongLength,
+    RetryAfterIn202,
     Twice,
 }
 
@@ -58,7 +60,7 @@ const RETRY_AFTER: Option<Duration> = Some(Duration::from_secs(1));
 const RETRY_AFTER_DATE: Option<Duration> = Some(Duration::from_secs(2));
 
 /// How many kinds of faults there are, `ok` included.
-pub(super) const KINDS: usize = 28;
+pub(super) const KINDS: usize = 30;
 
 const TABLE: [(&str, Make); KINDS] = [
     ("ok", Make::Plain(Fault::Ok)),
@@ -72,6 +74,7 @@ const TABLE: [(&str, Make); KINDS] = [
     ("accept_then_502", Make::Plain(Fault::AcceptThen502)),
     ("accept_then_504", Make::Plain(Fault::AcceptThen504)),
     ("refuse_503", Make::Plain(Fault::Refuse503)),
+    ("fail_500", Make::Plain(Fault::Fail500)),
     ("fail_500_cached", Make::Plain(Fault::Fail500Cached)),
     ("throttle", Make::Timed(Fault::Throttle, RETRY_AFTER)),
     (
@@ -94,6 +97,7 @@ const TABLE: [(&str, Make); KINDS] = [
     ("nul_in_body", Make::Plain(Fault::NulInBody)),
     ("lying_2xx", Make::Plain(Fault::Lying2xx)),
     ("wrong_length", Make::Plain(Fault::WrongLength)),
+    ("retry_after_in_202", Make::Plain(Fault::RetryAfterIn202)),
     ("twice", Make::Plain(Fault::Twice)),
 ];
 

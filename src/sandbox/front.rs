@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
-use super::answer::{refused, retry_after};
+use super::answer::{failed, refused, retry_after};
 use super::clock::{Clock, micros};
 use super::fault::Fault;
 use super::server::cut;
@@ -18,6 +18,7 @@ pub(super) fn stopped(fault: Fault, clock: &Clock) -> Option<Response> {
             refused(StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             "1",
         )),
+        Fault::Fail500 => Some(failed()),
         Fault::Throttle(time) => Some(throttled(&seconds(time).to_string())),
         Fault::ThrottleDate(time) => Some(throttled(&date(time, clock))),
         Fault::Unauthorized => Some(refused(StatusCode::UNAUTHORIZED, "unauthorized")),
@@ -43,6 +44,7 @@ pub(super) fn stopped(fault: Fault, clock: &Clock) -> Option<Response> {
         | Fault::NulInBody
         | Fault::Lying2xx
         | Fault::WrongLength
+        | Fault::RetryAfterIn202
         | Fault::Twice => None,
     }
 }

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 
-use super::answer::{Answer, bad_request};
+use super::answer::{Answer, Refusal, bad_request};
 use super::arrival::Arrival;
 use super::clock::micros;
 use super::fault::Fault;
@@ -17,9 +17,9 @@ use super::server::cut;
 use super::state::Sandbox;
 use super::{edge, front};
 
-/// Refused with `bad_number`.
+/// Refused as a bad number.
 const BAD_NUMBER: &str = "+15550000001";
-/// Refused with `opted_out`.
+/// Refused as opted out.
 const OPTED_OUT: &str = "+15550000002";
 
 pub(super) async fn send(
@@ -96,8 +96,8 @@ impl Arrival {
             return Answer::ErrorIn200;
         }
         match self.message.to.as_str() {
-            BAD_NUMBER => Answer::Refused("bad_number"),
-            OPTED_OUT => Answer::Refused("opted_out"),
+            BAD_NUMBER => Answer::Refused(Refusal::BadNumber),
+            OPTED_OUT => Answer::Refused(Refusal::OptedOut),
             _ if self.fault == Fault::Lying2xx => Answer::Accepted(self.sandbox.next()),
             _ => Answer::Accepted(self.accept()),
         }

@@ -132,6 +132,7 @@ async fn begin(
     }
     let job = Job {
         held,
+        notification: Arc::new(row.notification),
         request,
         lease_ends,
         slot,

@@ -37,6 +37,8 @@ pub struct Held {
 pub struct Job {
     /// Which claim.
     pub held: Held,
+    /// What is sent.
+    pub notification: Arc<Notification>,
     /// The request, whose hash is in the ledger.
     pub request: Request,
     /// When the claim ends, by this process's monotonic clock, counted from before it was made.
@@ -102,13 +104,11 @@ impl Lane {
         notification: &Notification,
         generation: u32,
     ) -> Result<Request, Unrenderable> {
-        self.channel.provider.adapter.request(&Message {
-            send_key: notification.send_key(generation),
-            kind: self.channel.kind,
-            to: &notification.to,
-            content: &notification.content,
-            expires_at: notification.expires_at,
-        })
+        self.channel.provider.adapter.request(&Message::new(
+            &self.channel,
+            notification,
+            generation,
+        ))
     }
 
     /// Waits for up to `most` slots, at least one. `None` when told to stop.
@@ -126,7 +126,7 @@ impl Lane {
     }
 
     /// The provider refuses the account: nothing new is claimed for a while. Each refusal after a
-    /// pause doubles it. Says so once a pause.
+    /// pause doubles it. Says so once a pause; `why` goes to the log, so it holds no provider's words.
     pub fn rest(&self, why: &str) {
         let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

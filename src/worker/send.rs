@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::lane::{Held, Job, Lane};
 use super::settler::Settled;
+use crate::domain::change::Change;
 use crate::domain::outcome::{Doubt, NotSent, Outcome};
 use crate::domain::phase::{IllegalMove, Phase};
 use crate::domain::settle::{Attempt, Settlement, Source, settle};
-use crate::ledger::moves::{DoubtAfter, Move};
+use crate::ledger::moves::Move;
 use crate::metrics::{ByProvider, Metrics, result};
 use crate::provider::client::Client;
 use crate::provider::{Provider, Request};
@@ -32,6 +33,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
                 &lane.metrics,
             )
             .await
+            .without(&job.notification.to)
         };
         finish(&lane, job.held, &outcome, job.slot).await;
     }
@@ -83,11 +85,12 @@ pub(super) async fn finish(lane: &Lane, held: Held, outcome: &Outcome, slot: Own
             cause: NotSent::Account,
             text,
             ..
-        } => lane.rest(text),
+        } => lane.rest(text.split(':').next().unwrap_or_default()),
         Outcome::Accepted { .. } => lane.account_is_well(),
         Outcome::NotSent { .. } | Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
     }
     let attempt = Attempt {
+        number: held.attempt,
         sends: held.sends,
         max_sends: lane.channel.max_sends,
         in_doubt: held.in_doubt,
@@ -108,28 +111,21 @@ pub(super) async fn finish(lane: &Lane, held: Held, outcome: &Outcome, slot: Own
 
 /// The sender's decision as the ledger's move, with a line of history unless all went well.
 fn as_move(held: Held, outcome: &Outcome, decided: Settlement) -> Result<Move, IllegalMove> {
-    let to = |phase| Move::new(held.id, held.attempt, Phase::Sending, phase);
-    let unknown = matches!(outcome, Outcome::Unknown { .. });
+    let change = Change::settled(&decided, outcome);
+    let change = Move::of(held.id, held.attempt, Phase::Sending, change)?;
     let change = match decided {
         Settlement::Sent { provider_id } => {
-            let sent = to(Phase::Sent)?.proof(Source::Answer, provider_id);
+            let sent = change.proof(Source::Answer, provider_id);
             if !held.in_doubt {
                 return Ok(sent);
             }
             sent
         }
-        Settlement::Failed => to(Phase::Failed)?,
-        Settlement::Queued { after, counts } => {
-            let change = to(Phase::Queued)?.wait(after);
-            if counts { change } else { change.uncounted() }
-        }
-        Settlement::Doubt { cause, look_after } => {
-            let doubt = cause.map_or(DoubtAfter::Kept, DoubtAfter::Because);
-            to(Phase::Sending)?.doubt(doubt).wait(look_after)
-        }
-        Settlement::Parked { cause } => to(Phase::Parked)?.doubt(DoubtAfter::Because(cause)),
+        Settlement::Failed
+        | Settlement::Queued { .. }
+        | Settlement::Doubt { .. }
+        | Settlement::Parked { .. } => change,
     };
-    let change = if unknown { change.requested() } else { change };
     let (text, told) = tell(outcome);
     Ok(change.text(text).note("worker", "outcome", told))
 }

@@ -33,7 +33,6 @@ pub struct Settler(mpsc::Sender<Settled>);
 
 impl Settler {
     /// A settler, and its writer to be spawned.
-    #[must_use]
     pub fn new(
         ledger: Ledger,
         metrics: Arc<Metrics>,

@@ -84,7 +84,7 @@ fn counts(decision: &Decision) -> String {
 fn comparison(kinds: &[Comparison]) -> String {
     let rows = kinds.iter().map(|kind| {
         let cheaper = match kind.decision.verdict {
-            Verdict::Cheaper { policy, .. } => policy.name(),
+            Verdict::Cheaper { policy, .. } => policy.as_str(),
             Verdict::Same => "same",
         };
         [

@@ -67,7 +67,7 @@ pub(super) fn verdict(report: &Report) -> String {
         Verdict::Cheaper { policy, saves } => {
             format!(
                 "{} is cheaper: it saves {} per million messages.",
-                policy.name(),
+                policy.as_str(),
                 money(saves)
             )
         }
@@ -85,7 +85,7 @@ pub(super) fn verdict(report: &Report) -> String {
         }
         BreakEven::Always { policy } => format!(
             "Whatever a lost message costs, {} is never the dearer one.",
-            policy.name()
+            policy.as_str()
         ),
         BreakEven::NoDifference => {
             "They do the same: evidence settles every doubt before the policy is asked, or there \

@@ -22,14 +22,14 @@ impl Address {
         let head = source
             .find(['{', '?', '#'])
             .map_or(source, |end| &source[..end]);
-        let fixed = Url::parse(head).map_err(|error| format!("not a URL: {error}"))?;
-        let templated = source.len() > head.len() && source[head.len()..].starts_with('{');
+        let placeholder = source[head.len()..].starts_with('{');
         let path_begun = head
             .split_once("://")
             .is_some_and(|(_, rest)| rest.contains('/'));
-        if templated && !path_begun {
+        if placeholder && !path_begun {
             return Err("scheme, host and port must be written out, without a placeholder".into());
         }
+        let fixed = Url::parse(head).map_err(|error| format!("not a URL: {error}"))?;
         if !["http", "https"].contains(&fixed.scheme()) {
             return Err(format!(
                 "expected https:// or http://, found {}:",

@@ -150,11 +150,23 @@ impl Rule {
         let id = id
             .map(|id| clean(id, LONGEST_ID))
             .filter(|id| !id.is_empty());
-        let wants_id = self.id.is_some() || self.conditions.catch("id");
-        if self.means == Means::Accepted && wants_id && id.is_none() {
+        if id.is_none() && self.needs_id() {
             return None;
         }
         Some(outcome(self.means, id, seen, self.words.as_ref()))
+    }
+
+    /// Whether the id is part of the proof.
+    fn needs_id(&self) -> bool {
+        let named = self.id.is_some() || self.conditions.catch("id");
+        match self.means {
+            Means::Accepted => named,
+            // a status that is no success, or the body, may be proof without it
+            Means::Already => {
+                self.conditions.include_success() && !self.conditions.look_at_the_body()
+            }
+            Means::Refused | Means::OptedOut | Means::NotSent(_) | Means::Unknown(_) => false,
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use reqwest::header::{self, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use super::address::Address;
 use super::body::Body;
 use super::template::Template;
-use crate::config::{Section, inner, values};
-use crate::provider::{Request, Unrenderable};
+use crate::config::{Common, Section, inner, values};
+use crate::provider::{Credentials, Request, Unrenderable};
 
 /// Headers that the client writes itself, or that would change how the answer is read.
 const OURS: &[HeaderName] = &[
@@ -30,16 +30,13 @@ const METHODS: &[(&str, Method)] = &[
     ("PATCH", Method::PATCH),
 ];
 
-/// A name and a secret value for a header.
-pub(super) type Credentials = Option<(HeaderName, HeaderValue)>;
-
 /// A request with placeholders.
 pub(super) struct Call {
     method: Method,
     address: Address,
     headers: Vec<(HeaderName, Template)>,
     body: Body,
-    credentials: Credentials,
+    credentials: Option<Credentials>,
 }
 
 impl Call {
@@ -48,14 +45,14 @@ impl Call {
         section: &mut Section<'_, '_>,
         default: Method,
         variables: &[&[&str]],
-        allow_plain_http: bool,
-        credentials: Credentials,
+        common: &Common,
+        credentials: Option<Credentials>,
     ) -> Option<Self> {
         let method = section
             .optional("method", values::choice(METHODS))
             .unwrap_or(default);
         let address = section.required("url", |value| {
-            Address::parse(&values::string(value)?, variables, allow_plain_http)
+            Address::parse(&values::string(value)?, variables, common.allow_plain_http)
         });
         let headers = match section.section("headers") {
             Some(headers) => read_headers(headers, variables),
@@ -89,11 +86,8 @@ impl Call {
         let wrong = |part: &str, message: String| Unrenderable(format!("{part}: {message}"));
         let mut headers = HeaderMap::new();
         if let Some(content_type) = self.body.content_type() {
-            let value = HeaderValue::from_str(content_type);
-            headers.insert(
-                CONTENT_TYPE,
-                value.map_err(|_| wrong("content_type", "is not ASCII".into()))?,
-            );
+            let value = header_value(content_type).map_err(|error| wrong("content_type", error))?;
+            headers.insert(CONTENT_TYPE, value);
         }
         for (name, template) in &self.headers {
             let part = || format!("header {name}");
@@ -124,12 +118,14 @@ impl Call {
     }
 }
 
-/// A header ends at a line end, so none may come from a message.
-fn header_value(text: &str) -> Result<HeaderValue, String> {
+/// A header ends at a line end, so none may come from a message; and what is not ASCII means
+/// something else to every receiver.
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, String> {
     if text.chars().any(char::is_control) {
         return Err("a value has a control character".into());
     }
-    HeaderValue::from_str(text).map_err(|_| "a value is not ASCII".into())
+    let ascii = text.is_ascii().then(|| HeaderValue::from_str(text).ok());
+    ascii.flatten().ok_or_else(|| "a value is not ASCII".into())
 }
 
 fn read_headers(

@@ -1,29 +1,48 @@
 //! Asking the provider's log. "Not there" is believed only when the log said so.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::answers;
-use super::call::{Call, Credentials};
+use super::call::Call;
 use super::conditions::{Conditions, Expected, Seen, json_path};
-use super::records::{Match, Record, expected};
+use super::records::{Match, Record};
 use super::template::{MESSAGE, TIMES};
 use super::variables;
-use crate::config::{Section, values};
+use super::{answers, auth};
+use crate::config::{Common, Section, values};
 use crate::domain::capability::LookUp;
 use crate::domain::outcome::LookUpAnswer;
 use crate::provider::clean::{clean, redact};
 use crate::provider::retry_after::retry_after;
-use crate::provider::{Answer, Question, Request};
+use crate::provider::{Answer, Credentials, Question, Request};
 
 /// Providers' ids are shorter; this only bounds what a hostile answer can store.
 const LONGEST_ID: usize = 200;
 
-#[derive(Clone, Copy)]
-enum By {
-    Reference,
-    Recipient,
+/// Reads what a `lookup` can promise: `by`, `settle` and `retention`.
+pub(super) fn read_capability(section: &mut Section<'_, '_>) -> Option<LookUp> {
+    type Build = fn(Duration, Duration) -> LookUp;
+    const BY: &[(&str, Build)] = &[
+        ("reference", |settle, retention| LookUp::ByReference {
+            settle,
+            retention,
+        }),
+        ("recipient", |settle, retention| LookUp::ByRecipient {
+            settle,
+            retention,
+        }),
+    ];
+    let by = section.required("by", values::choice(BY));
+    let settle = section.required("settle", values::duration);
+    let retention = section.required("retention", values::duration);
+    // where a time is missing, that has been noted; the rest can still be checked
+    Some(by?(
+        settle.unwrap_or_default(),
+        retention.unwrap_or(Duration::MAX),
+    ))
 }
 
 /// How to ask the log, and how to read it.
@@ -38,22 +57,18 @@ pub(super) struct Log {
     complete: Option<Expected>,
     /// An answer that is no list of records, and means that there are none.
     absent: Option<Conditions>,
-    capability: LookUp,
 }
 
 impl Log {
-    /// Reads `lookup`.
+    /// Reads the rest of `lookup`. Credentials of its own come before the provider's.
     pub(super) fn read(
         mut section: Section<'_, '_>,
-        allow_plain_http: bool,
-        auth: Option<Credentials>,
+        common: &Common,
+        auth: Option<Option<Credentials>>,
+        capability: Option<LookUp>,
     ) -> Option<Self> {
-        let by = section.required(
-            "by",
-            values::choice(&[("reference", By::Reference), ("recipient", By::Recipient)]),
-        );
-        let auth = if section.has("auth") {
-            super::auth::read(&mut section)
+        let own = if section.has("auth") {
+            auth::read(&mut section)
         } else {
             auth
         };
@@ -61,46 +76,40 @@ impl Log {
             &mut section,
             Method::GET,
             &[MESSAGE, TIMES],
-            allow_plain_http,
-            auth.clone().flatten(),
+            common,
+            own.clone().flatten(),
         );
         let records = section.required("records", records_path);
-        let matching = match by {
-            Some(By::Reference) => Match::read_reference(&mut section),
-            Some(By::Recipient) => Match::read_recipient(&mut section),
+        let by_reference = match capability {
+            Some(LookUp::ByReference { .. }) => Some(true),
+            Some(LookUp::ByRecipient { .. }) => Some(false),
+            Some(LookUp::None) | None => None,
+        };
+        let matching = match by_reference {
+            Some(true) => Match::read_reference(&mut section),
+            Some(false) => Match::read_recipient(&mut section),
             None => None,
         };
-        let only = expected(&mut section, "where").unwrap_or_default();
-        let complete = expected(&mut section, "complete");
+        let only = section.section("where").map(Expected::read);
+        let complete = section.section("complete").map(Expected::read);
         let absent = section.section("absent").map(read_absent);
-        let settle = section.required("settle", values::duration);
-        let retention = section.required("retention", values::duration);
-        if let (Some(By::Reference), Some(call)) = (by, &call)
+        if let (Some(true), Some(call)) = (by_reference, &call)
             && !call.reads(&["send_key"])
         {
             section.wrong("url", "a look-up by reference must ask for {{ send_key }}");
         }
-        if by.is_some() {
+        if capability.is_some() {
             section.finish(); // else nobody knows which keys are right
         }
-        let (settle, retention) = (settle?, retention?);
-        auth?;
+        own?;
         Some(Self {
             call: call?,
             records: records?,
             matching: matching?,
-            only,
+            only: only.unwrap_or_default(),
             complete,
             absent,
-            capability: match by? {
-                By::Reference => LookUp::ByReference { settle, retention },
-                By::Recipient => LookUp::ByRecipient { settle, retention },
-            },
         })
-    }
-
-    pub(super) fn capability(&self) -> LookUp {
-        self.capability
     }
 
     pub(super) fn request(&self, question: &Question<'_>) -> Option<Request> {
@@ -131,47 +140,64 @@ impl Log {
         let Some(records) = seen.json().and_then(|json| records(&self.records, json)) else {
             return failed("the answer has no list of records");
         };
-        match self.ours(question, &records) {
-            Err(why) => LookUpAnswer::Failed {
+        let Search { ids, foreign } = match self.search(question, &records) {
+            Ok(search) => search,
+            Err(why) => {
+                return LookUpAnswer::Failed {
+                    retry_after: None,
+                    text: why.to_owned(),
+                };
+            }
+        };
+        if !ids.is_empty() {
+            LookUpAnswer::Found(ids)
+        } else if self.is_whole(&seen, foreign) {
+            LookUpAnswer::Absent
+        } else {
+            let text = "no record of ours, but this may not be the whole log".to_owned();
+            LookUpAnswer::Failed {
                 retry_after: None,
-                text: why.to_owned(),
-            },
-            Ok(ids) if !ids.is_empty() => LookUpAnswer::Found(ids),
-            Ok(_) if self.is_whole(&seen, &records) => LookUpAnswer::Absent,
-            Ok(_) => LookUpAnswer::Failed {
-                retry_after: None,
-                text: "no record of ours, but this may not be the whole log".to_owned(),
-            },
+                text,
+            }
         }
     }
 
-    fn ours(
-        &self,
-        question: &Question<'_>,
-        records: &[&Value],
-    ) -> Result<Vec<String>, &'static str> {
-        let mut ids = Vec::new();
-        for record in records.iter().filter(|record| self.only.hold(record)) {
-            if let Record::Ours(id) = self.matching.record(question, record)? {
-                ids.push(clean(id, LONGEST_ID));
+    fn search(&self, question: &Question<'_>, records: &[&Value]) -> Result<Search, &'static str> {
+        let mut search = Search::default();
+        for record in records {
+            let counts = self.only.hold(record);
+            match self.matching.record(question, record) {
+                Ok(Record::Ours(id)) if counts => search.ids.push(clean(id, LONGEST_ID)),
+                Err(why) if counts => return Err(why),
+                Ok(Record::Foreign) => search.foreign = true,
+                Ok(Record::Ours(_)) | Err(_) => {}
             }
         }
-        ids.sort();
-        ids.dedup();
-        Ok(ids)
+        search.ids.sort();
+        search.ids.dedup();
+        Ok(search)
     }
 
     /// Whether an answer without our record is all that the log has. Where the file says how to
     /// tell, that decides. Else records under other references show that the log did not do what
     /// it was asked, and ours may be on another page. By recipient, other records are expected,
     /// and a "no" is never proof.
-    fn is_whole(&self, seen: &Seen<'_>, records: &[&Value]) -> bool {
+    fn is_whole(&self, seen: &Seen<'_>, foreign: bool) -> bool {
         match (&self.complete, &self.matching) {
             (Some(complete), _) => seen.json().is_some_and(|json| complete.hold(json)),
-            (None, Match::Reference { .. }) => records.is_empty(),
+            (None, Match::Reference { .. }) => !foreign,
             (None, Match::Recipient { .. }) => true,
         }
     }
+}
+
+/// What a search of the records found.
+#[derive(Default)]
+struct Search {
+    /// The ids of the records that are ours.
+    ids: Vec<String>,
+    /// There were records of others.
+    foreign: bool,
 }
 
 /// The records, if the answer has a place for them: an error in a 200 has none, and must not look

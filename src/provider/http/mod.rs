@@ -24,13 +24,13 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Adapter, Answer, Message, Question, Request, Unrenderable};
-use crate::config::{Common, Section, values};
+use super::{Adapter, Answer, Credentials, Message, Question, Request, Unrenderable};
+use crate::config::{Common, Own, Section, values};
 use crate::domain::capability::{Capability, Dedupe, LookUp};
 use crate::domain::outcome::{LookUpAnswer, Outcome};
 
 use answers::Answers;
-use call::{Call, Credentials};
+use call::Call;
 use lookup::Log;
 use template::MESSAGE;
 
@@ -39,15 +39,12 @@ struct HttpProvider {
     call: Call,
     answers: Answers,
     log: Option<Log>,
-    dedupe: Dedupe,
+    capability: Capability,
 }
 
 impl Adapter for HttpProvider {
     fn capability(&self) -> Capability {
-        Capability {
-            dedupe: self.dedupe,
-            look_up: self.log.as_ref().map_or(LookUp::None, Log::capability),
-        }
+        self.capability
     }
 
     fn request(&self, message: &Message<'_>) -> Result<Request, Unrenderable> {
@@ -74,24 +71,17 @@ impl Adapter for HttpProvider {
 }
 
 /// Reads what a provider of this kind has of its own: `dedupe`, `auth`, `send` and `lookup`.
-pub(crate) fn read(section: &mut Section<'_, '_>, common: &Common) -> Option<Arc<dyn Adapter>> {
+pub(crate) fn read(section: &mut Section<'_, '_>, common: &Common) -> Own {
     let dedupe = read_dedupe(section);
     let auth = auth::read(section);
-    let send = if section.has("send") {
-        section
-            .section("send")
-            .and_then(|send| read_send(send, common, auth.clone().flatten(), dedupe))
-    } else {
-        section.take("send");
-        section.wrong("send", "is missing");
-        None
+    let send = read_send(section, common, auth.clone().flatten(), dedupe);
+    let mut lookup = section.section("lookup");
+    let look_up = match &mut lookup {
+        Some(lookup) => lookup::read_capability(lookup),
+        None => Some(LookUp::None),
     };
-    let log = section
-        .section("lookup")
-        .map(|log| Log::read(log, common.allow_plain_http, auth.clone()));
-    let (call, answers) = send?;
-    if let Some(Some(log)) = &log
-        && matches!(log.capability(), LookUp::ByReference { .. })
+    let log = lookup.map(|lookup| Log::read(lookup, common, auth.clone(), look_up));
+    if let (Some(LookUp::ByReference { .. }), Some((call, _))) = (look_up, &send)
         && !call.reads(&["send_key"])
     {
         section.wrong(
@@ -99,32 +89,42 @@ pub(crate) fn read(section: &mut Section<'_, '_>, common: &Common) -> Option<Arc
             "a look-up by reference finds nothing unless the request carries {{ send_key }}",
         );
     }
-    auth?;
-    let log = match log {
-        Some(log) => Some(log?),
-        None => None,
-    };
-    Some(Arc::new(HttpProvider {
-        call,
-        answers,
-        log,
-        dedupe: dedupe?,
-    }))
+    let capability = dedupe
+        .zip(look_up)
+        .map(|(dedupe, look_up)| Capability { dedupe, look_up });
+    let log = log.map_or(Some(None), |log| log.map(Some)); // none at all, or one that was read
+    let adapter =
+        capability
+            .zip(send)
+            .zip(log)
+            .zip(auth)
+            .map(|(((capability, (call, answers)), log), _)| {
+                Arc::new(HttpProvider {
+                    call,
+                    answers,
+                    log,
+                    capability,
+                }) as Arc<dyn Adapter>
+            });
+    Own {
+        capability,
+        adapter,
+    }
 }
 
 fn read_send(
-    mut send: Section<'_, '_>,
+    section: &mut Section<'_, '_>,
     common: &Common,
-    auth: Credentials,
+    auth: Option<Credentials>,
     dedupe: Option<Dedupe>,
 ) -> Option<(Call, Answers)> {
-    let call = Call::read(
-        &mut send,
-        Method::POST,
-        &[MESSAGE],
-        common.allow_plain_http,
-        auth,
-    );
+    if !section.has("send") {
+        section.take("send");
+        section.wrong("send", "is missing");
+        return None;
+    }
+    let mut send = section.section("send")?;
+    let call = Call::read(&mut send, Method::POST, &[MESSAGE], common, auth);
     let answers = Answers::read(&mut send);
     if let Some(call) = &call {
         let place = send.own_place();

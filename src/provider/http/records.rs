@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::conditions::{Expected, json_path};
+use super::conditions::json_path;
 use super::pick::first;
 use super::variables;
 use crate::config::{Section, values};
@@ -150,9 +150,4 @@ fn time(value: &Value) -> Option<DateTime<Utc>> {
         }
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-/// Reads a table of conditions on a record or on the whole answer.
-pub(super) fn expected(section: &mut Section<'_, '_>, name: &'static str) -> Option<Expected> {
-    section.section(name).map(Expected::read)
 }

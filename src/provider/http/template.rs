@@ -97,6 +97,9 @@ impl Template {
 
     fn compile(base: &Environment<'static>, source: &str) -> Result<Self, String> {
         if !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
+            if source.contains("}}") && source.matches('{').count() < source.matches('}').count() {
+                return Err("bad template: a placeholder begins with {{".into());
+            }
             return Ok(Self {
                 form: Form::Constant(source.to_owned()),
                 names: BTreeSet::new(),

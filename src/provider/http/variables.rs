@@ -45,8 +45,7 @@ fn apart() -> chrono::TimeDelta {
 
 fn pairs(message: &Message<'_>) -> impl Iterator<Item = (&'static str, Value)> {
     let content = message.content;
-    let optional =
-        |name, value: &Option<String>| value.as_deref().map(|value| (name, Value::from(value)));
+    let optional = |name, value: Option<&str>| value.map(|value| (name, Value::from(value)));
     let to_digits = match message.kind {
         Kind::Sms => Some(("to_digits", Value::from(message.to.trim_start_matches('+')))),
         Kind::Email => None,
@@ -59,11 +58,11 @@ fn pairs(message: &Message<'_>) -> impl Iterator<Item = (&'static str, Value)> {
         Some(("send_key", Value::from(message.send_key.to_string()))),
         Some(("to", Value::from(message.to))),
         to_digits,
-        optional("text", &content.text),
-        optional("subject", &content.subject),
-        optional("html", &content.html),
-        optional("from", &content.from),
-        optional("reply_to", &content.reply_to),
+        optional("text", content.text.as_deref()),
+        optional("subject", content.subject.as_deref()),
+        optional("html", content.html.as_deref()),
+        optional("from", content.from.as_deref().or(message.default_from)),
+        optional("reply_to", content.reply_to.as_deref()),
         Some(("metadata", Value::from_pairs(metadata))),
         message
             .expires_at

@@ -1,0 +1,10 @@
+//! Tests of the real programs on a real Postgres and a real RabbitMQ. `scripts/test` runs them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test did not expect ends it, with a message"
+)]
+
+mod harness;
+mod harness_tests;
