@@ -97,11 +97,15 @@ impl Change {
         }
     }
 
-    /// The resolver's decision about a row in `sending`. `requested`: a replay was made.
+    /// The resolver's decision about a row in `sending`, which is in doubt for `cause` by what
+    /// this pass has learnt. `requested`: a replay was made.
+    ///
+    /// The cause is kept for the next pass: after a replay that met a stored failure another one
+    /// would only put off, each time anew, the moment from which the provider's log counts.
     #[must_use]
-    pub fn resolved(verdict: &Verdict, requested: bool) -> Self {
+    pub fn resolved(verdict: &Verdict, cause: Doubt, requested: bool) -> Self {
         let kept = |to| Self {
-            doubt: DoubtAfter::Kept,
+            doubt: DoubtAfter::Because(cause),
             ..Self::to(to)
         };
         let change = match verdict {
@@ -139,6 +143,24 @@ impl Change {
         Self {
             requested,
             ..change
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_replay_taught_is_there_for_the_next_pass() {
+        let wait = Verdict::Wait {
+            pause: UNASKED,
+            empty_read: false,
+        };
+        for verdict in [wait, Verdict::Park, Verdict::Unconfirmed] {
+            let change = Change::resolved(&verdict, Doubt::ReplayedFailure, true);
+            assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ReplayedFailure));
+            assert!(change.requested);
         }
     }
 }

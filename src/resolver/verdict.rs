@@ -51,11 +51,12 @@ pub(super) fn name(verdict: &Verdict) -> &'static str {
 /// The verdict as a change of phase, with its line of history. `requested`: a replay was made.
 pub(super) fn as_move(
     row: &StaleRow,
+    case: &Case,
     verdict: &Verdict,
     requested: bool,
     told: &str,
 ) -> Result<Move, IllegalMove> {
-    let change = Change::resolved(verdict, requested);
+    let change = Change::resolved(verdict, case.cause, requested);
     let change = Move::of(row.notification.id, row.attempt, Phase::Sending, change)?;
     let change = match verdict {
         Verdict::Sent {

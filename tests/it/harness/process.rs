@@ -74,6 +74,11 @@ impl Worker {
         }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("the process has not ended")
+    }
+
     /// What it has printed so far.
     pub fn log(&self) -> String {
         output::read(&self.log)

@@ -35,8 +35,19 @@ struct Orders {
     flow: Flow,
     /// Connections made under a lower number than this are closed.
     cuts: u64,
-    /// Cut the first connection whose client says this, once the server has answered it.
-    cut_after: Option<Arc<[u8]>>,
+    /// What to do with the first connection whose client says a text.
+    trap: Option<(Arc<[u8]>, Then)>,
+    /// Answers held by a trap that was sprung before this number may pass.
+    let_go: u64,
+}
+
+/// What happens to the server's answer to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It is lost, and the connection closed.
+    Cut,
+    /// It stays in the proxy until [`Proxy::let_go`].
+    Hold,
 }
 
 /// A proxy in front of one server, on a free port.
@@ -51,8 +62,8 @@ pub struct Proxy {
 #[derive(Default)]
 struct Shared {
     connections: AtomicU64,
-    /// Times that a text was met and its connection cut.
-    cut_after: AtomicU64,
+    /// Answers that a trap caught.
+    caught: AtomicU64,
     from_clients: AtomicU64,
 }
 
@@ -72,7 +83,8 @@ impl Proxy {
         let (orders, watched) = watch::channel(Orders {
             flow: Flow::Pass,
             cuts: 0,
-            cut_after: None,
+            trap: None,
+            let_go: 0,
         });
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::default());
@@ -108,20 +120,35 @@ impl Proxy {
         self.orders.send_modify(|orders| orders.cuts += 1);
     }
 
-    /// Arms a cut: the first connection on which a client says `text` is closed as soon as the
-    /// server has answered that, and the answer is lost. See [`Proxy::has_cut`].
+    /// Sets a trap: the first connection on which a client says `text` is closed as soon as the
+    /// server has answered that, and the answer is lost. See [`Proxy::has_caught`].
     pub fn cut_after(&self, text: &str) {
-        let text: Arc<[u8]> = text.as_bytes().into();
-        self.orders
-            .send_modify(|orders| orders.cut_after = Some(text));
+        self.trap(text, Then::Cut);
     }
 
-    /// Waits until an armed cut has happened.
-    pub async fn has_cut(&self) {
-        wait_until("the proxy cuts after the text", async || {
-            (self.shared.cut_after.load(Ordering::Acquire) > 0).then_some(())
+    /// Sets a trap: the server's answer to the first client that says `text` stays in the proxy,
+    /// until [`Proxy::let_go`]. Other connections go on.
+    pub fn hold_after(&self, text: &str) {
+        self.trap(text, Then::Hold);
+    }
+
+    /// Lets go what a trap holds.
+    pub fn let_go(&self) {
+        self.orders.send_modify(|orders| orders.let_go += 1);
+    }
+
+    /// Waits until a trap has caught an answer: the server has done what it was told.
+    pub async fn has_caught(&self) {
+        wait_until("the trap in the proxy catches an answer", async || {
+            (self.shared.caught.load(Ordering::Acquire) > 0).then_some(())
         })
         .await;
+    }
+
+    fn trap(&self, text: &str, then: Then) {
+        let text: Arc<[u8]> = text.as_bytes().into();
+        self.orders
+            .send_modify(|orders| orders.trap = Some((text, then)));
     }
 
     /// Connections made so far.
@@ -170,7 +197,7 @@ async fn connection(
     shared: Arc<Shared>,
 ) {
     let born = watched.borrow().cuts;
-    let met = watch::channel(false).0;
+    let met = watch::channel(None).0;
     let ((from_client, to_client), (from_server, to_server)) =
         (client.into_split(), server.into_split());
     let up = Pump {
@@ -198,8 +225,8 @@ struct Pump {
     direction: Direction,
     watched: watch::Receiver<Orders>,
     orders: watch::Sender<Orders>,
-    /// This connection's client has said the text.
-    met: watch::Sender<bool>,
+    /// This connection's client has said a trap's text.
+    met: watch::Sender<Option<Then>>,
     shared: Arc<Shared>,
 }
 
@@ -214,8 +241,7 @@ impl Pump {
                     .from_clients
                     .fetch_add(read as u64, Ordering::AcqRel);
                 self.look_for_the_text(&mut tail, bytes);
-            } else if *self.met.borrow() {
-                self.shared.cut_after.fetch_add(1, Ordering::AcqRel);
+            } else if !self.passes_the_trap().await {
                 return;
             }
             if !self.may_pass().await || to.write_all(bytes).await.is_err() {
@@ -238,15 +264,30 @@ impl Pump {
         true
     }
 
-    /// Whether the client has just said the armed text; its end may have come in an earlier read.
+    /// What a trap that this connection's client has sprung does with the answer.
+    async fn passes_the_trap(&mut self) -> bool {
+        let Some(then) = self.met.send_replace(None) else {
+            return true;
+        };
+        let before = self.watched.borrow().let_go;
+        self.shared.caught.fetch_add(1, Ordering::AcqRel);
+        let mut watched = self.watched.clone();
+        then == Then::Hold
+            && watched
+                .wait_for(|orders| orders.let_go > before)
+                .await
+                .is_ok()
+    }
+
+    /// Springs a trap whose text the client has just said; its end may have come in an earlier read.
     fn look_for_the_text(&self, tail: &mut Vec<u8>, bytes: &[u8]) {
-        let Some(text) = self.watched.borrow().cut_after.clone() else {
+        let Some((text, then)) = self.watched.borrow().trap.clone() else {
             return;
         };
         tail.extend_from_slice(bytes);
         if tail.windows(text.len()).any(|window| *window == *text) {
-            self.orders.send_modify(|orders| orders.cut_after = None);
-            self.met.send_replace(true);
+            self.orders.send_modify(|orders| orders.trap = None);
+            self.met.send_replace(Some(then));
         }
         let keep = tail.len().min(text.len() - 1);
         tail.drain(..tail.len() - keep);

@@ -3,7 +3,7 @@ use nuncio::ledger::quarantine::Quarantined;
 use nuncio::ops::list::ListArgs;
 use serde_json::Value;
 
-use crate::harness::{SECRET, TO, notification, on_a_fresh_ledger, timeless, try_args};
+use super::harness::{SECRET, TO, notification, on_a_fresh_ledger, timeless, try_args};
 
 #[test]
 fn the_stuck_list_counts_by_cause_and_begins_with_the_oldest() {

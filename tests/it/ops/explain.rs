@@ -4,7 +4,7 @@ use nuncio::domain::phase::Phase;
 use nuncio::ledger::moves::{DoubtAfter, Move};
 use std::time::Duration;
 
-use crate::harness::{SECRET, TO, notification, on_a_fresh_ledger, timeless};
+use super::harness::{SECRET, TO, notification, on_a_fresh_ledger, timeless};
 
 #[test]
 fn explain_tells_a_parked_row_and_the_three_ways_out() {

@@ -5,7 +5,7 @@ use nuncio::ledger::quarantine::Quarantined;
 use nuncio::ops::prune::{PruneArgs, PruneError, run};
 use uuid::Uuid;
 
-use crate::harness::{Harness, args, on_a_fresh_ledger};
+use super::harness::{Harness, args, on_a_fresh_ledger};
 
 /// A row that was accepted, and settled if it rests, this many days ago.
 async fn age(h: &Harness, id: Uuid, days: u32) {

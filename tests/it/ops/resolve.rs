@@ -6,7 +6,7 @@ use nuncio::ops::{OpsError, Terminal, resolve};
 use std::time::Duration;
 use uuid::Uuid;
 
-use crate::harness::{Harness, nobody_at, notification, on_a_fresh_ledger, try_args};
+use super::harness::{Harness, nobody_at, notification, on_a_fresh_ledger, try_args};
 
 #[test]
 fn sent_needs_proof_and_keeps_it_in_the_history() {
