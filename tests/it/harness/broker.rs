@@ -1,16 +1,18 @@
-//! A part of the broker for one test: a virtual host of its own, or names of its own.
+//! A part of the broker for one test: exchanges and queues of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
 
 use lapin::options::{ExchangeDeleteOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use lapin::{Channel as AmqpChannel, Connection, ConnectionProperties};
+use tokio::sync::OnceCell;
 use url::Url;
 
 use super::config::Config;
 use super::environment;
+use super::wait::aside;
 
 /// Messages in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,14 +27,12 @@ pub struct Depth {
 pub struct Broker {
     /// For programs; its path is the virtual host.
     pub url: Url,
-    /// In front of every exchange's and queue's name. Empty with a virtual host of its own.
+    /// In front of every exchange's and queue's name.
     pub prefix: String,
-    ctl: Option<Vec<String>>,
-    vhost: String,
     declared: Mutex<Declared>,
 }
 
-/// What to remove from a shared virtual host.
+/// What a test declared, to be removed at its end.
 #[derive(Default)]
 struct Declared {
     exchanges: BTreeSet<String>,
@@ -40,36 +40,16 @@ struct Declared {
 }
 
 impl Broker {
-    /// Makes a virtual host, if NUNCIO_RABBITMQCTL says how; else the test shares the given one,
-    /// under names of its own.
+    /// Names of its own in the virtual host of this run.
     pub async fn create(name: &str) -> Self {
         let mut url = environment::url("NUNCIO_AMQP_URL");
-        let Some(ctl) = environment::rabbitmqctl() else {
-            let (prefix, vhost) = (format!("{name}."), String::new());
-            return Self {
-                url,
-                prefix,
-                ctl: None,
-                vhost,
-                declared: Mutex::default(),
-            };
-        };
-        let user = match url.username() {
-            "" => "guest",
-            user => user,
-        };
-        run(&ctl, &["-q", "add_vhost", name]).await;
-        let all = [".*"; 3];
-        let grant = [&["-q", "set_permissions", "-p", name, user], &all[..]].concat();
-        run(&ctl, &grant).await;
-        url.set_path(name);
-        let vhost = name.to_owned();
-        let prefix = String::new();
+        if let Some(ctl) = environment::rabbitmqctl() {
+            let vhost = vhost_of_this_run(&ctl, url.username()).await;
+            url.set_path(vhost);
+        }
         Self {
             url,
-            prefix,
-            ctl: Some(ctl),
-            vhost,
+            prefix: format!("{name}."),
             declared: Mutex::default(),
         }
     }
@@ -86,23 +66,14 @@ impl Broker {
         (connection, channel)
     }
 
-    /// How many messages each queue has, dead-letter queues too. `None` where rabbitmqctl is not
-    /// to be had, which alone tells what is unacked.
+    /// How many messages each of the test's queues has, dead-letter queues too. `None` where
+    /// rabbitmqctl is not to be had, which alone tells what is unacked.
     pub async fn depths(&self) -> Option<BTreeMap<String, Depth>> {
-        let ctl = self.ctl.as_ref()?;
+        let ctl = environment::rabbitmqctl()?;
+        let vhost = self.url.path().trim_start_matches('/');
+        let list = ["-q", "list_queues", "-p", vhost, "--no-table-headers"];
         let columns = ["name", "messages_ready", "messages_unacknowledged"];
-        let list = [
-            &[
-                "-q",
-                "list_queues",
-                "-p",
-                &*self.vhost,
-                "--no-table-headers",
-            ],
-            &columns[..],
-        ]
-        .concat();
-        let listed = run(ctl, &list).await;
+        let listed = run(&ctl, &[&list[..], &columns[..]].concat()).await;
         let depth = |line: &str| {
             let mut words = line.split('\t');
             let name = words.next()?.to_owned();
@@ -110,7 +81,8 @@ impl Broker {
             let unacked = words.next()?.trim().parse().ok()?;
             Some((name, Depth { ready, unacked }))
         };
-        Some(listed.lines().filter_map(depth).collect())
+        let ours = |line: &&str| line.starts_with(&self.prefix);
+        Some(listed.lines().filter(ours).filter_map(depth).collect())
     }
 
     /// What a queue says of itself: messages ready, and consumers.
@@ -128,7 +100,7 @@ impl Broker {
         (found.message_count(), found.consumer_count())
     }
 
-    /// Remembers what a configuration declares, to be removed where the virtual host stays.
+    /// Remembers what a configuration declares, to be removed at the end.
     pub(super) fn declares(&self, config: &Config) {
         let mut declared = self.declared.lock().expect("no holder of it panics");
         declared.exchanges.insert(config.exchange());
@@ -138,6 +110,15 @@ impl Broker {
         for queue in config.channels.iter().map(|c| config.queue(&c.name)) {
             declared.queues.insert(format!("{queue}.dead"));
             declared.queues.insert(queue);
+        }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let declared = std::mem::take(&mut *self.declared.lock().expect("no holder of it panics"));
+        if aside(declared.delete(self.url.clone())).is_none() {
+            eprintln!("queues of {} may be left behind", self.prefix);
         }
     }
 }
@@ -160,29 +141,42 @@ impl Declared {
     }
 }
 
-impl Drop for Broker {
-    fn drop(&mut self) {
-        if let Some(ctl) = &self.ctl {
-            // Not waited for: it takes a second, and nobody needs the name again.
-            let _ = std::process::Command::new(&ctl[0])
-                .args(&ctl[1..])
-                .args(["-q", "delete_vhost", &self.vhost])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn();
-            return;
-        }
-        let declared = std::mem::take(&mut *self.declared.lock().expect("no holder of it panics"));
-        if super::wait::aside(declared.delete(self.url.clone())).is_none() {
-            eprintln!("queues of {} may be left behind", self.prefix);
-        }
-    }
+/// The virtual host that the tests of this process share: `rabbitmqctl` takes a second, so one for
+/// each test would cost more than the tests. It goes when this process has ended, however it ends.
+async fn vhost_of_this_run(ctl: &[String], user: &str) -> &'static str {
+    static VHOST: OnceCell<(String, Child)> = OnceCell::const_new();
+    let (vhost, _) = VHOST
+        .get_or_init(|| async {
+            let vhost = format!("nuncio_it_{}", std::process::id());
+            let user = if user.is_empty() { "guest" } else { user };
+            run(ctl, &["-q", "add_vhost", &vhost]).await;
+            let grant = ["-q", "set_permissions", "-p", &vhost, user];
+            run(ctl, &[&grant[..], &[".*"; 3]].concat()).await;
+            let janitor = janitor(ctl, &vhost);
+            (vhost, janitor)
+        })
+        .await;
+    vhost
+}
+
+/// Waits for the end of its standard input, which this process holds open, and cleans up.
+fn janitor(ctl: &[String], vhost: &str) -> Child {
+    std::process::Command::new("sh")
+        .args(["-c", "cat >/dev/null; exec \"$@\"", "sh"])
+        .args(ctl)
+        .args(["-q", "delete_vhost", vhost])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("there is a shell")
 }
 
 async fn run(ctl: &[String], arguments: &[&str]) -> String {
     let done = tokio::process::Command::new(&ctl[0])
         .args(&ctl[1..])
         .args(arguments)
+        .stdin(Stdio::null())
         .output()
         .await
         .unwrap_or_else(|error| panic!("NUNCIO_RABBITMQCTL cannot be run: {error}"));

@@ -1,5 +1,5 @@
-//! An isolated world for each test: a database, a virtual host, a sandbox and a folder of its own,
-//! real processes in it, and questions about what became of it all.
+//! An isolated world for each test: a database, queues, a sandbox and a folder of its own, real
+//! processes in it, and questions about what became of it all.
 //!
 //! ```ignore
 //! let world = World::new().await;
