@@ -85,6 +85,18 @@ impl Broker {
         Some(listed.lines().filter(ours).filter_map(depth).collect())
     }
 
+    /// Runs rabbitmqctl, with `{vhost}` in an argument replaced by this test's own.
+    pub async fn control(&self, arguments: &[&str]) -> String {
+        let ctl = self.ctl.as_ref().unwrap_or_else(|| {
+            panic!("NUNCIO_RABBITMQCTL is not set: run scripts/test, which sets it")
+        });
+        let own: Vec<String> = arguments
+            .iter()
+            .map(|argument| argument.replace("{vhost}", &self.vhost))
+            .collect();
+        run(ctl, &own.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+
     /// What a queue says of itself: messages ready, and consumers.
     pub async fn ready(&self, queue: &str) -> (u32, u32) {
         let (connection, channel) = self.channel().await;

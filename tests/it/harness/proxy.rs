@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
+use super::frontend::Frontend;
 use super::wait::wait_until;
 
 /// What happens to bytes on their way.
@@ -30,6 +31,15 @@ pub enum Flow {
     Refuse,
 }
 
+/// Where a connection to Postgres is cut around a statement. To the client both look the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The server never hears it.
+    Before,
+    /// The server has carried it out, and the answer is lost.
+    After,
+}
+
 #[derive(Clone, Debug)]
 struct Orders {
     flow: Flow,
@@ -37,6 +47,11 @@ struct Orders {
     cuts: u64,
     /// Cut the first connection whose client says this, once the server has answered it.
     cut_after: Option<Arc<[u8]>>,
+    /// Cut the first connection whose client runs a statement with this text. Only in front of
+    /// Postgres.
+    cut_around: Option<(Cut, Arc<str>)>,
+    /// Clients speak the protocol of Postgres.
+    postgres: bool,
 }
 
 /// A proxy in front of one server, on a free port.
@@ -65,6 +80,19 @@ enum Direction {
 impl Proxy {
     /// In front of an address.
     pub async fn before(server: SocketAddr) -> Self {
+        Self::listen(server, false).await
+    }
+
+    /// In front of the Postgres that a URL names, whose statements it then knows; see
+    /// [`Proxy::cut_around`].
+    pub async fn before_postgres(url: &Url) -> Self {
+        let found = url
+            .socket_addrs(|| Some(5432))
+            .expect("the host has an address");
+        Self::listen(found[0], true).await
+    }
+
+    async fn listen(server: SocketAddr, postgres: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener
             .local_addr()
@@ -73,6 +101,8 @@ impl Proxy {
             flow: Flow::Pass,
             cuts: 0,
             cut_after: None,
+            cut_around: None,
+            postgres,
         });
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::default());
@@ -114,6 +144,18 @@ impl Proxy {
         let text: Arc<[u8]> = text.as_bytes().into();
         self.orders
             .send_modify(|orders| orders.cut_after = Some(text));
+    }
+
+    /// Arms a cut around the first execution of a statement that contains `text`, by whatever name
+    /// it was prepared.
+    pub fn cut_around(&self, cut: Cut, text: &str) {
+        self.orders
+            .send_modify(|orders| orders.cut_around = Some((cut, text.into())));
+    }
+
+    /// Armed cuts that have happened.
+    pub fn cuts(&self) -> u64 {
+        self.shared.cut_after.load(Ordering::Acquire)
     }
 
     /// Waits until an armed cut has happened.
@@ -207,6 +249,7 @@ impl Pump {
     async fn run(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         let mut tail = Vec::new();
+        let mut frontend = Frontend::default();
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
             let bytes = &buffer[..read];
             if self.direction == Direction::ToServer {
@@ -214,6 +257,10 @@ impl Pump {
                     .from_clients
                     .fetch_add(read as u64, Ordering::AcqRel);
                 self.look_for_the_text(&mut tail, bytes);
+                if self.runs_the_statement(&mut frontend, bytes) {
+                    self.shared.cut_after.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
             } else if *self.met.borrow() {
                 self.shared.cut_after.fetch_add(1, Ordering::AcqRel);
                 return;
@@ -236,6 +283,27 @@ impl Pump {
         };
         tokio::time::sleep(delay).await;
         true
+    }
+
+    /// Whether to cut here and now, since the client runs the armed statement. A cut after it is
+    /// left to the other direction.
+    fn runs_the_statement(&self, frontend: &mut Frontend, bytes: &[u8]) -> bool {
+        if !self.watched.borrow().postgres {
+            return false;
+        }
+        let run = frontend.hear(bytes);
+        let mut met = None;
+        self.orders.send_if_modified(|orders| {
+            let armed = orders
+                .cut_around
+                .take_if(|(_, text)| run.iter().any(|statement| statement.contains(&**text)));
+            met = armed.map(|(cut, _)| cut);
+            met.is_some()
+        });
+        if met == Some(Cut::After) {
+            self.met.send_replace(true);
+        }
+        met == Some(Cut::Before)
     }
 
     /// Whether the client has just said the armed text; its end may have come in an earlier read.
