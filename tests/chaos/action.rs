@@ -1,7 +1,6 @@
 //! What a schedule can do, and its words.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::harness::{Cut, Flow};
@@ -112,7 +111,9 @@ impl fmt::Display for Action {
             Self::RabbitDelete(channel) => write!(f, "rabbitmq delete {channel}"),
             Self::RabbitAlarm => write!(f, "rabbitmq alarm"),
             Self::RabbitCalm => write!(f, "rabbitmq calm"),
-            Self::RabbitAckTimeout(time) => write!(f, "rabbitmq ack-timeout {}ms", time.as_millis()),
+            Self::RabbitAckTimeout(time) => {
+                write!(f, "rabbitmq ack-timeout {}ms", time.as_millis())
+            }
             Self::Broker(flow) => write!(f, "broker {}", Words(*flow)),
             Self::BrokerCut => write!(f, "broker cut"),
             Self::Replay => write!(f, "replay"),
@@ -134,20 +135,8 @@ impl fmt::Display for Words {
     }
 }
 
-/// The words are no action.
-#[derive(Clone, Debug)]
-pub struct NoAction(pub String);
-
-impl FromStr for Action {
-    type Err = NoAction;
-
-    fn from_str(text: &str) -> Result<Self, NoAction> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        read(&words).ok_or_else(|| NoAction(text.to_owned()))
-    }
-}
-
-fn read(words: &[&str]) -> Option<Action> {
+/// Reads an action's words.
+pub(super) fn read(words: &[&str]) -> Option<Action> {
     Some(match words {
         ["kill", worker] => Action::Kill(worker.parse().ok()?),
         ["stop", worker] => Action::Stop(worker.parse().ok()?),

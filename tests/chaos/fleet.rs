@@ -1,6 +1,6 @@
 //! The workers of a round: each has a place, and a new process comes into it when one goes.
 
-use crate::harness::{Config, Ended, World, Worker};
+use crate::harness::{Config, Ended, Worker, World};
 
 /// Where Debian has it. It is loaded into a worker whose clock is to be wrong.
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
@@ -66,6 +66,13 @@ impl<'w> Fleet<'w> {
         self.places[place].go_on();
     }
 
+    /// SIGCONT to everybody, whoever stands still.
+    pub fn all_go_on(&self) {
+        for worker in self.places.iter().chain(&self.stopping) {
+            worker.go_on();
+        }
+    }
+
     /// SIGTERM, and the next one beside it.
     pub fn restart(&mut self, place: usize) {
         let next = self.spawn(place);
@@ -93,7 +100,11 @@ impl<'w> Fleet<'w> {
             self.ended.push(worker.ended().await);
         }
         for ended in &self.ended {
-            assert_eq!(ended.code, Some(0), "the end of a worker that was told to stop");
+            assert_eq!(
+                ended.code,
+                Some(0),
+                "the end of a worker that was told to stop"
+            );
         }
     }
 

@@ -1,8 +1,6 @@
 //! The producer of a round. It keeps what it publishes, as a producer with an outbox does: what was
 //! not confirmed, or what a deleted queue has taken along, is published again.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -12,7 +10,7 @@ use nuncio::intake::publish::{PublishError, Publisher};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::harness::{Broker, Config, World, body};
+use crate::harness::{Broker, Config, PATIENCE, World, body};
 use crate::schedule::Setting;
 
 /// The channels of a round.
@@ -30,85 +28,73 @@ pub type Message = (String, String);
 
 /// What a setting publishes, each message once, in an order drawn from the seed.
 pub fn messages(setting: &Setting, rng: &mut Rng) -> Vec<Message> {
-    let of_channel = |channel: &str| {
-        let key = |number| format!("{channel}-order-{number}");
-        let channel = channel.to_owned();
-        (1..=setting.messages).map(move |number| (channel.clone(), key(number)))
-    };
-    let mut all: Vec<Message> = CHANNELS.into_iter().flat_map(|channel| of_channel(channel).collect::<Vec<_>>()).collect();
+    let mut all: Vec<Message> = CHANNELS
+        .into_iter()
+        .flat_map(|channel| (1..=setting.messages).map(move |number| (channel, number)))
+        .map(|(channel, number)| (channel.to_owned(), format!("{channel}-order-{number}")))
+        .collect();
     rng.shuffle(&mut all);
     all
 }
 
-/// A producer at work.
-pub struct Load {
-    orders: mpsc::UnboundedSender<Vec<Message>>,
-    work: tokio::task::JoinHandle<()>,
-    all: Vec<Message>,
-    published: Arc<AtomicU64>,
+/// A producer, and what it is told to publish again.
+pub struct Producer<'w> {
+    world: &'w World,
+    exchange: String,
+    open: Option<(Connection, Publisher)>,
+    /// Messages that the broker has confirmed.
+    pub confirmed: u64,
 }
 
-impl Load {
-    /// Begins to publish each message so often, over the setting's time.
-    pub fn begin(world: &Arc<World>, config: &Config, setting: &Setting, all: &[Message]) -> Self {
-        let published = Arc::new(AtomicU64::new(0));
-        let (orders, inbox) = mpsc::unbounded_channel();
-        let producer = Producer {
-            world: world.clone(),
-            exchange: config.exchange(),
-            published: published.clone(),
-            open: None,
-        };
-        let copies = setting.copies;
-        let chunks: Vec<Vec<Message>> = all
-            .chunks((CHUNK / copies).max(1))
-            .map(|chunk| chunk.iter().flat_map(|m| std::iter::repeat_n(m.clone(), copies)).collect())
-            .collect();
-        let pause = setting.over / u32::try_from(chunks.len()).expect("a few hundred");
-        Self {
-            orders,
-            work: tokio::spawn(producer.run(chunks, pause, inbox)),
-            all: all.to_vec(),
-            published,
-        }
+/// Orders to a producer; it is done when this is gone.
+pub struct Orders {
+    again: mpsc::UnboundedSender<Vec<Message>>,
+    all: Vec<Message>,
+}
+
+impl Orders {
+    /// For these messages, and where the producer takes orders.
+    pub fn about(all: &[Message]) -> (Self, mpsc::UnboundedReceiver<Vec<Message>>) {
+        let (again, inbox) = mpsc::unbounded_channel();
+        let all = all.to_vec();
+        (Self { again, all }, inbox)
     }
 
-    /// Publishes everything once more, when what is to be published is.
+    /// Publishes everything once more, after all that was to be published before.
     pub fn replay(&self) {
         for chunk in self.all.chunks(CHUNK) {
-            self.orders.send(chunk.to_vec()).expect("the producer works");
+            let _ = self.again.send(chunk.to_vec());
         }
-    }
-
-    /// Waits until everything is confirmed; says how many messages were.
-    pub async fn end(self) -> u64 {
-        drop(self.orders);
-        if let Err(failed) = self.work.await {
-            std::panic::resume_unwind(failed.into_panic());
-        }
-        self.published.load(Ordering::Acquire)
     }
 }
 
-struct Producer {
-    world: Arc<World>,
-    exchange: String,
-    published: Arc<AtomicU64>,
-    open: Option<(Connection, Publisher)>,
-}
+impl<'w> Producer<'w> {
+    /// Not connected yet.
+    pub fn new(world: &'w World, config: &Config) -> Self {
+        Self {
+            world,
+            exchange: config.exchange(),
+            open: None,
+            confirmed: 0,
+        }
+    }
 
-impl Producer {
-    async fn run(
-        mut self,
-        chunks: Vec<Vec<Message>>,
-        pause: Duration,
-        mut orders: mpsc::UnboundedReceiver<Vec<Message>>,
-    ) {
+    /// Publishes each message so often, over the setting's time.
+    pub async fn publish_all(&mut self, all: &[Message], setting: &Setting) {
+        let chunks: Vec<&[Message]> = all.chunks((CHUNK / setting.copies).max(1)).collect();
+        let pause = setting.over / u32::try_from(chunks.len()).expect("a few hundred");
         let began = Instant::now();
-        for (number, chunk) in (0_u32..).zip(&chunks) {
+        for (number, chunk) in (0_u32..).zip(chunks) {
             tokio::time::sleep_until(began + pause * number).await;
-            self.publish(chunk).await;
+            let copies = chunk
+                .iter()
+                .flat_map(|message| std::iter::repeat_n(message, setting.copies));
+            self.publish(&copies.cloned().collect::<Vec<_>>()).await;
         }
+    }
+
+    /// Publishes what it is told, until nobody tells it any more.
+    pub async fn obey(&mut self, mut orders: mpsc::UnboundedReceiver<Vec<Message>>) {
         while let Some(chunk) = orders.recv().await {
             self.publish(&chunk).await;
         }
@@ -116,11 +102,16 @@ impl Producer {
 
     /// Until all of a chunk is confirmed.
     async fn publish(&mut self, chunk: &[Message]) {
+        let began = Instant::now();
         loop {
             let done = tokio::time::timeout(LIMIT, self.try_publish(chunk)).await;
             if let Ok(Ok(())) = done {
                 break;
             }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "nothing can be published: {done:?}"
+            );
             self.open = None;
             // The broker is on its way back; a retry at once would only be refused again.
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -129,19 +120,23 @@ impl Producer {
             let body = body(channel, key).to_string();
             self.world.was_published(channel, body.as_bytes());
         }
-        self.published.fetch_add(chunk.len() as u64, Ordering::AcqRel);
+        self.confirmed += chunk.len() as u64;
     }
 
     async fn try_publish(&mut self, chunk: &[Message]) -> Result<(), PublishError> {
         let publisher = match &mut self.open {
-            Some((_, publisher)) => publisher,
-            none => &mut none.insert(connect(&self.world.broker, &self.exchange).await?).1,
+            Some((_, publisher)) => &*publisher,
+            none => {
+                &none
+                    .insert(connect(&self.world.broker, &self.exchange).await?)
+                    .1
+            }
         };
         let each = chunk.iter().map(|(channel, key)| {
             let body = body(channel, key).to_string();
             async move { publisher.publish(channel, body.as_bytes(), None).await }
         });
-        // Not shared out over tasks: the first failure gives up the chunk.
+        // The first failure gives up the chunk.
         try_join_all(each).await.map(|_| ())
     }
 }

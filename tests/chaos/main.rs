@@ -7,7 +7,6 @@
 //! that have to hold after anything.
 
 #![expect(
-    clippy::unwrap_used,
     clippy::expect_used,
     reason = "what a test did not expect ends it, with a message"
 )]

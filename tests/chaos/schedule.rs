@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::action::{Action, read_time};
+use crate::action::{self, Action, read_time};
 
 /// What a round does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,25 +93,22 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// The line is no part of a schedule.
-#[derive(Clone, Debug)]
-pub struct NoSchedule(pub String);
-
 impl FromStr for Schedule {
-    type Err = NoSchedule;
+    /// The line that is no part of a schedule.
+    type Err = String;
 
     /// Lines, or the same with `;` between them. Empty ones and those that begin with `#` say
     /// nothing.
-    fn from_str(text: &str) -> Result<Self, NoSchedule> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut lines = text
             .split(['\n', ';'])
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.next().unwrap_or_default();
         let second = lines.next().unwrap_or_default();
-        let (name, seed) = head(first).ok_or_else(|| NoSchedule(first.to_owned()))?;
-        let setting = setting(second).ok_or_else(|| NoSchedule(second.to_owned()))?;
-        let steps = lines.map(|line| step(line).ok_or_else(|| NoSchedule(line.to_owned())));
+        let (name, seed) = head(first).ok_or_else(|| first.to_owned())?;
+        let setting = setting(second).ok_or_else(|| second.to_owned())?;
+        let steps = lines.map(|line| step(line).ok_or_else(|| line.to_owned()));
         Ok(Self {
             name,
             seed,
@@ -130,7 +127,12 @@ fn head(line: &str) -> Option<(String, u64)> {
 
 fn setting(line: &str) -> Option<Setting> {
     let words = words(line);
-    let of = |name: &str| words.windows(2).find(|pair| pair[0] == name).map(|pair| pair[1]);
+    let of = |name: &str| {
+        words
+            .windows(2)
+            .find(|pair| pair[0] == name)
+            .map(|pair| pair[1])
+    };
     Some(Setting {
         workers: of("workers")?.parse().ok()?,
         pool: of("pool")?.parse().ok()?,
@@ -151,7 +153,7 @@ fn step(line: &str) -> Option<Step> {
         }
         _ => return None,
     };
-    let action = action.join(" ").parse().ok()?;
+    let action = action::read(action)?;
     Some(Step { when, action })
 }
 

@@ -10,7 +10,7 @@ use crate::harness::World;
 pub static SERVERS: RwLock<()> = RwLock::const_new(());
 
 /// The share of memory at which RabbitMQ blocks who publishes, unless told otherwise.
-const WATERMARK: &str = "0.4";
+pub const WATERMARK: &str = "0.4";
 /// How long a delivery may stay unacked, unless told otherwise: half an hour, as RabbitMQ has it.
 const ACK_TIMEOUT: &str = "1800000";
 /// How often a channel of RabbitMQ looks at its deliveries, unless told otherwise.
@@ -58,10 +58,17 @@ impl Servers {
         off_thread(move || succeed(&mut command)).await;
     }
 
+    /// Sets the share of memory at which the broker blocks who publishes.
+    pub async fn watermark(&mut self, share: &str) {
+        self.rabbitmqctl(&["-q", "set_vm_memory_high_watermark", share])
+            .await;
+    }
+
     /// Sets when the broker gives up a delivery that is not acked, for channels from now on.
     pub async fn ack_timeout(&mut self, milliseconds: u128) {
         self.set("channel_tick_interval", "500").await;
-        self.set("consumer_timeout", &milliseconds.to_string()).await;
+        self.set("consumer_timeout", &milliseconds.to_string())
+            .await;
     }
 
     async fn set(&mut self, name: &str, value: &str) {

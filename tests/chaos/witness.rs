@@ -55,7 +55,9 @@ impl Witness {
     /// In front of a world's sandbox, for these notifications.
     pub async fn before_sandbox(world: &World, load: &[(String, String)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
         let keys = load.iter().flat_map(|(channel, key)| {
             let id = notification_id(channel, key);
             (1..=GENERATIONS).map(move |generation| (send_key(channel, key, generation), id))
@@ -86,7 +88,11 @@ impl Witness {
 
     /// What it has seen so far.
     pub fn seen(&self) -> Seen {
-        self.shared.seen.lock().expect("no holder of it panics").clone()
+        self.shared
+            .seen
+            .lock()
+            .expect("no holder of it panics")
+            .clone()
     }
 }
 
@@ -129,7 +135,9 @@ async fn next_request(from: &mut OwnedReadHalf, rest: &mut Vec<u8>) -> Option<Ve
 fn length_of_request(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"));
     let body: usize = length.map_or(0, |length| length.trim().parse().unwrap_or(0));
     Some(end + body)
 }
@@ -140,7 +148,10 @@ impl Shared {
         let body = body.map_or(&[][..], |at| &request[at + 4..]);
         let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let reference = body["reference"].as_str().unwrap_or_default().to_owned();
-        let id = reference.parse().ok().and_then(|key: Uuid| self.known.get(&key).copied());
+        let id = reference
+            .parse()
+            .ok()
+            .and_then(|key: Uuid| self.known.get(&key).copied());
         let Some(id) = id else {
             let stranger = format!("no message was published for reference {reference}");
             self.note(|seen| seen.without.push(stranger));

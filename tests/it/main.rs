@@ -6,5 +6,7 @@
     reason = "what a test did not expect ends it, with a message"
 )]
 
+mod claim;
 mod harness;
 mod harness_tests;
+mod kill;

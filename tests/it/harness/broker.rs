@@ -56,22 +56,30 @@ impl Broker {
 
     /// An AMQP channel on a connection of its own.
     pub async fn channel(&self) -> (Connection, AmqpChannel) {
-        let connection = Connection::connect(self.url.as_str(), ConnectionProperties::default())
+        self.try_channel()
             .await
-            .expect("the broker answers");
-        let channel = connection
-            .create_channel()
-            .await
-            .expect("the broker opens a channel");
-        (connection, channel)
+            .expect("the broker opens a channel")
+    }
+
+    /// As [`Broker::channel`], of a broker that may be away.
+    pub async fn try_channel(&self) -> lapin::Result<(Connection, AmqpChannel)> {
+        let properties = ConnectionProperties::default();
+        let connection = Connection::connect(self.url.as_str(), properties).await?;
+        let channel = connection.create_channel().await?;
+        Ok((connection, channel))
     }
 
     /// How many messages each of the test's queues has, dead-letter queues too. `None` where
     /// rabbitmqctl is not to be had, which alone tells what is unacked.
     pub async fn depths(&self) -> Option<BTreeMap<String, Depth>> {
         let ctl = environment::rabbitmqctl()?;
-        let vhost = self.url.path().trim_start_matches('/');
-        let list = ["-q", "list_queues", "-p", vhost, "--no-table-headers"];
+        let list = [
+            "-q",
+            "list_queues",
+            "-p",
+            self.vhost(),
+            "--no-table-headers",
+        ];
         let columns = ["name", "messages_ready", "messages_unacknowledged"];
         let listed = run(&ctl, &[&list[..], &columns[..]].concat()).await;
         let depth = |line: &str| {
@@ -85,31 +93,45 @@ impl Broker {
         Some(listed.lines().filter(ours).filter_map(depth).collect())
     }
 
-    /// Runs rabbitmqctl, with `{vhost}` in an argument replaced by this test's own.
-    pub async fn control(&self, arguments: &[&str]) -> String {
-        let ctl = self.ctl.as_ref().unwrap_or_else(|| {
-            panic!("NUNCIO_RABBITMQCTL is not set: run scripts/test, which sets it")
-        });
-        let own: Vec<String> = arguments
-            .iter()
-            .map(|argument| argument.replace("{vhost}", &self.vhost))
-            .collect();
-        run(ctl, &own.iter().map(String::as_str).collect::<Vec<_>>()).await
+    /// The virtual host.
+    pub fn vhost(&self) -> &str {
+        self.url.path().trim_start_matches('/')
+    }
+
+    /// Deletes a queue with all that is in it.
+    pub async fn delete_queue(&self, queue: &str) {
+        let (connection, channel) = self.channel().await;
+        channel
+            .queue_delete(queue.into(), QueueDeleteOptions::default())
+            .await
+            .expect("a queue can be deleted");
+        let _ = connection.close(200, "done".into()).await;
     }
 
     /// What a queue says of itself: messages ready, and consumers.
     pub async fn ready(&self, queue: &str) -> (u32, u32) {
         let (connection, channel) = self.channel().await;
-        let passive = QueueDeclareOptions {
-            passive: true,
-            ..QueueDeclareOptions::default()
-        };
-        let found = channel
-            .queue_declare(queue.into(), passive, FieldTable::default())
-            .await
-            .expect("the queue is there");
+        let said = ask(&channel, queue).await.expect("the queue is there");
         let _ = connection.close(200, "done".into()).await;
-        (found.message_count(), found.consumer_count())
+        said
+    }
+
+    /// The same of every queue that this test has declared, dead-letter queues too.
+    pub async fn queues(&self) -> BTreeMap<String, (u32, u32)> {
+        let declared = self.declared.lock().expect("no holder of it panics");
+        let names = declared.queues.clone();
+        drop(declared);
+        let (connection, mut channel) = self.channel().await;
+        let mut said = BTreeMap::new();
+        for name in names {
+            match ask(&channel, &name).await {
+                Ok(depth) => drop(said.insert(name, depth)),
+                // Declared in a configuration, and never by a program: the broker closes the channel.
+                Err(_) => channel = connection.create_channel().await.expect("a new channel"),
+            }
+        }
+        let _ = connection.close(200, "done".into()).await;
+        said
     }
 
     /// Remembers what a configuration declares, to be removed at the end.
@@ -182,6 +204,17 @@ fn janitor(ctl: &[String], vhost: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("there is a shell")
+}
+
+async fn ask(channel: &AmqpChannel, queue: &str) -> lapin::Result<(u32, u32)> {
+    let passive = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let said = channel
+        .queue_declare(queue.into(), passive, FieldTable::default())
+        .await?;
+    Ok((said.message_count(), said.consumer_count()))
 }
 
 async fn run(ctl: &[String], arguments: &[&str]) -> String {

@@ -31,6 +31,21 @@ pub enum Flow {
     Refuse,
 }
 
+#[derive(Clone, Debug)]
+struct Orders {
+    flow: Flow,
+    /// Connections made under a lower number than this are closed.
+    cuts: u64,
+    /// What to do with the first connection whose client says a text.
+    trap: Option<(Arc<[u8]>, Then)>,
+    /// Answers held by a trap that was sprung before this number may pass.
+    let_go: u64,
+    /// Cut the first connection whose client runs a statement with this text.
+    statement: Option<(Cut, Arc<str>)>,
+    /// Clients speak the protocol of Postgres.
+    postgres: bool,
+}
+
 /// Where a connection to Postgres is cut around a statement. To the client both look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
@@ -40,18 +55,13 @@ pub enum Cut {
     After,
 }
 
-#[derive(Clone, Debug)]
-struct Orders {
-    flow: Flow,
-    /// Connections made under a lower number than this are closed.
-    cuts: u64,
-    /// Cut the first connection whose client says this, once the server has answered it.
-    cut_after: Option<Arc<[u8]>>,
-    /// Cut the first connection whose client runs a statement with this text. Only in front of
-    /// Postgres.
-    cut_around: Option<(Cut, Arc<str>)>,
-    /// Clients speak the protocol of Postgres.
-    postgres: bool,
+/// What happens to the server's answer to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It is lost, and the connection closed.
+    Cut,
+    /// It stays in the proxy until [`Proxy::let_go`].
+    Hold,
 }
 
 /// A proxy in front of one server, on a free port.
@@ -66,8 +76,8 @@ pub struct Proxy {
 #[derive(Default)]
 struct Shared {
     connections: AtomicU64,
-    /// Times that a text was met and its connection cut.
-    cut_after: AtomicU64,
+    /// Answers that a trap caught.
+    caught: AtomicU64,
     from_clients: AtomicU64,
 }
 
@@ -86,10 +96,8 @@ impl Proxy {
     /// In front of the Postgres that a URL names, whose statements it then knows; see
     /// [`Proxy::cut_around`].
     pub async fn before_postgres(url: &Url) -> Self {
-        let found = url
-            .socket_addrs(|| Some(5432))
-            .expect("the host has an address");
-        Self::listen(found[0], true).await
+        let found = url.socket_addrs(|| Some(5432));
+        Self::listen(found.expect("the host has an address")[0], true).await
     }
 
     async fn listen(server: SocketAddr, postgres: bool) -> Self {
@@ -100,8 +108,9 @@ impl Proxy {
         let (orders, watched) = watch::channel(Orders {
             flow: Flow::Pass,
             cuts: 0,
-            cut_after: None,
-            cut_around: None,
+            trap: None,
+            let_go: 0,
+            statement: None,
             postgres,
         });
         let stop = CancellationToken::new();
@@ -138,32 +147,47 @@ impl Proxy {
         self.orders.send_modify(|orders| orders.cuts += 1);
     }
 
-    /// Arms a cut: the first connection on which a client says `text` is closed as soon as the
-    /// server has answered that, and the answer is lost. See [`Proxy::has_cut`].
+    /// Sets a trap: the first connection on which a client says `text` is closed as soon as the
+    /// server has answered that, and the answer is lost. See [`Proxy::has_caught`].
     pub fn cut_after(&self, text: &str) {
-        let text: Arc<[u8]> = text.as_bytes().into();
-        self.orders
-            .send_modify(|orders| orders.cut_after = Some(text));
+        self.trap(text, Then::Cut);
     }
 
-    /// Arms a cut around the first execution of a statement that contains `text`, by whatever name
-    /// it was prepared.
-    pub fn cut_around(&self, cut: Cut, text: &str) {
-        self.orders
-            .send_modify(|orders| orders.cut_around = Some((cut, text.into())));
+    /// Sets a trap: the server's answer to the first client that says `text` stays in the proxy,
+    /// until [`Proxy::let_go`]. Other connections go on.
+    pub fn hold_after(&self, text: &str) {
+        self.trap(text, Then::Hold);
     }
 
-    /// Armed cuts that have happened.
-    pub fn cuts(&self) -> u64 {
-        self.shared.cut_after.load(Ordering::Acquire)
+    /// Lets go what a trap holds.
+    pub fn let_go(&self) {
+        self.orders.send_modify(|orders| orders.let_go += 1);
     }
 
-    /// Waits until an armed cut has happened.
-    pub async fn has_cut(&self) {
-        wait_until("the proxy cuts after the text", async || {
-            (self.shared.cut_after.load(Ordering::Acquire) > 0).then_some(())
+    /// Waits until a trap has caught an answer: the server has done what it was told.
+    pub async fn has_caught(&self) {
+        wait_until("the trap in the proxy catches an answer", async || {
+            (self.shared.caught.load(Ordering::Acquire) > 0).then_some(())
         })
         .await;
+    }
+
+    /// Sets a trap: the connection on which a client next runs a statement that contains `text`, by
+    /// whatever name it was prepared, is cut.
+    pub fn cut_around(&self, cut: Cut, text: &str) {
+        self.orders
+            .send_modify(|orders| orders.statement = Some((cut, text.into())));
+    }
+
+    /// How often a trap has caught something.
+    pub fn caught(&self) -> u64 {
+        self.shared.caught.load(Ordering::Acquire)
+    }
+
+    fn trap(&self, text: &str, then: Then) {
+        let text: Arc<[u8]> = text.as_bytes().into();
+        self.orders
+            .send_modify(|orders| orders.trap = Some((text, then)));
     }
 
     /// Connections made so far.
@@ -212,7 +236,7 @@ async fn connection(
     shared: Arc<Shared>,
 ) {
     let born = watched.borrow().cuts;
-    let met = watch::channel(false).0;
+    let met = watch::channel(None).0;
     let ((from_client, to_client), (from_server, to_server)) =
         (client.into_split(), server.into_split());
     let up = Pump {
@@ -240,8 +264,8 @@ struct Pump {
     direction: Direction,
     watched: watch::Receiver<Orders>,
     orders: watch::Sender<Orders>,
-    /// This connection's client has said the text.
-    met: watch::Sender<bool>,
+    /// This connection's client has said a trap's text.
+    met: watch::Sender<Option<Then>>,
     shared: Arc<Shared>,
 }
 
@@ -258,11 +282,10 @@ impl Pump {
                     .fetch_add(read as u64, Ordering::AcqRel);
                 self.look_for_the_text(&mut tail, bytes);
                 if self.runs_the_statement(&mut frontend, bytes) {
-                    self.shared.cut_after.fetch_add(1, Ordering::AcqRel);
+                    self.shared.caught.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
-            } else if *self.met.borrow() {
-                self.shared.cut_after.fetch_add(1, Ordering::AcqRel);
+            } else if !self.passes_the_trap().await {
                 return;
             }
             if !self.may_pass().await || to.write_all(bytes).await.is_err() {
@@ -285,36 +308,54 @@ impl Pump {
         true
     }
 
-    /// Whether to cut here and now, since the client runs the armed statement. A cut after it is
-    /// left to the other direction.
+    /// What a trap that this connection's client has sprung does with the answer.
+    async fn passes_the_trap(&mut self) -> bool {
+        let Some(then) = self.met.send_replace(None) else {
+            return true;
+        };
+        let before = self.watched.borrow().let_go;
+        self.shared.caught.fetch_add(1, Ordering::AcqRel);
+        let mut watched = self.watched.clone();
+        then == Then::Hold
+            && watched
+                .wait_for(|orders| orders.let_go > before)
+                .await
+                .is_ok()
+    }
+
+    /// Whether to cut here and now, since the client runs the statement that is waited for. A cut
+    /// after it is left to the other direction.
     fn runs_the_statement(&self, frontend: &mut Frontend, bytes: &[u8]) -> bool {
         if !self.watched.borrow().postgres {
             return false;
         }
         let run = frontend.hear(bytes);
-        let mut met = None;
+        let mut sprung = None;
         self.orders.send_if_modified(|orders| {
-            let armed = orders
-                .cut_around
-                .take_if(|(_, text)| run.iter().any(|statement| statement.contains(&**text)));
-            met = armed.map(|(cut, _)| cut);
-            met.is_some()
+            let has_it = |statement: &String| {
+                let wanted = orders.statement.as_ref();
+                wanted.is_some_and(|(_, text)| statement.contains(&**text))
+            };
+            if run.iter().any(has_it) {
+                sprung = orders.statement.take().map(|(cut, _)| cut);
+            }
+            sprung.is_some()
         });
-        if met == Some(Cut::After) {
-            self.met.send_replace(true);
+        if sprung == Some(Cut::After) {
+            self.met.send_replace(Some(Then::Cut));
         }
-        met == Some(Cut::Before)
+        sprung == Some(Cut::Before)
     }
 
-    /// Whether the client has just said the armed text; its end may have come in an earlier read.
+    /// Springs a trap whose text the client has just said; its end may have come in an earlier read.
     fn look_for_the_text(&self, tail: &mut Vec<u8>, bytes: &[u8]) {
-        let Some(text) = self.watched.borrow().cut_after.clone() else {
+        let Some((text, then)) = self.watched.borrow().trap.clone() else {
             return;
         };
         tail.extend_from_slice(bytes);
         if tail.windows(text.len()).any(|window| *window == *text) {
-            self.orders.send_modify(|orders| orders.cut_after = None);
-            self.met.send_replace(true);
+            self.orders.send_modify(|orders| orders.trap = None);
+            self.met.send_replace(Some(then));
         }
         let keep = tail.len().min(text.len() - 1);
         tail.drain(..tail.len() - keep);
