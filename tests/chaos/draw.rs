@@ -199,16 +199,16 @@ fn connections_closed(rng: &mut Rng, schedule: &mut Schedule) {
 fn memory_alarm(rng: &mut Rng, schedule: &mut Schedule) {
     let at = rng.u64(500..2500);
     schedule.then(ms(at), Action::RabbitAlarm);
-    schedule.then(ms(at + rng.u64(2000..5000)), Action::RabbitCalm);
+    schedule.then(after(rng.u64(1500..4000)), Action::RabbitCalm);
 }
 
 /// The database is held while deliveries wait unacked, so that the broker gives them up.
 fn ack_timeout(rng: &mut Rng, schedule: &mut Schedule) {
-    schedule.then(ms(0), Action::RabbitAckTimeout(Duration::from_millis(1500)));
+    schedule.setting.over = Duration::from_secs(8);
+    schedule.then(ms(0), Action::RabbitAckTimeout(Duration::from_millis(1000)));
     schedule.then(ms(0), Action::RabbitClose);
-    let hold = 1500 + rng.u64(..1000);
-    schedule.then(ms(hold), Action::Database(Flow::Hold));
-    schedule.then(ms(hold + rng.u64(3500..6000)), Action::Database(Flow::Pass));
+    schedule.then(after(rng.u64(..500)), Action::Database(Flow::Hold));
+    schedule.then(after(rng.u64(4000..7000)), Action::Database(Flow::Pass));
 }
 
 /// Every message five times, to four workers at once.
@@ -293,6 +293,10 @@ fn ms(milliseconds: u64) -> When {
     When::At(Duration::from_millis(milliseconds))
 }
 
+fn after(milliseconds: u64) -> When {
+    When::After(Duration::from_millis(milliseconds))
+}
+
 /// Random moments of a range in milliseconds, in order.
 fn instants(rng: &mut Rng, how_many: Range<usize>, within: Range<u64>) -> Vec<When> {
     let mut at: Vec<u64> = (0..rng.usize(how_many))
@@ -305,6 +309,6 @@ fn instants(rng: &mut Rng, how_many: Range<usize>, within: Range<u64>) -> Vec<Wh
 /// Puts steps that were drawn in pairs in the order of their moments.
 fn in_order(schedule: &mut Schedule) {
     schedule.steps.sort_by_key(|step| match step.when {
-        When::At(at) | When::Sent(_, at) => at,
+        When::At(at) | When::After(at) | When::Sent(_, at) => at,
     });
 }

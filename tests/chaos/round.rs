@@ -164,6 +164,7 @@ impl Arena<'_> {
     async fn until(&self, when: When, began: Instant) {
         match when {
             When::At(time) => tokio::time::sleep_until(began + time).await,
+            When::After(time) => tokio::time::sleep(time).await,
             When::Sent(count, after) => {
                 let waits = Instant::now();
                 while self.sent().await < count && waits.elapsed() < LONGEST_WAIT {

@@ -52,6 +52,8 @@ pub struct Step {
 pub enum When {
     /// So long after the beginning of the load.
     At(Duration),
+    /// So long after the step before it was done, which may have taken a while.
+    After(Duration),
     /// So long after the provider has physically sent so many, or cannot any more.
     Sent(u64, Duration),
 }
@@ -85,6 +87,7 @@ impl fmt::Display for Schedule {
         for step in &self.steps {
             match step.when {
                 When::At(time) => write!(f, "at {}ms", time.as_millis())?,
+                When::After(time) => write!(f, "after {}ms", time.as_millis())?,
                 When::Sent(count, time) => write!(f, "sent {count} +{}ms", time.as_millis())?,
             }
             writeln!(f, " {}", step.action)?;
@@ -147,6 +150,7 @@ fn step(line: &str) -> Option<Step> {
     let words = words(line);
     let (when, action) = match &words[..] {
         ["at", time, action @ ..] => (When::At(read_time(time)?), action),
+        ["after", time, action @ ..] => (When::After(read_time(time)?), action),
         ["sent", count, time, action @ ..] => {
             let time = read_time(time.strip_prefix('+')?)?;
             (When::Sent(count.parse().ok()?, time), action)

@@ -66,14 +66,8 @@ impl Servers {
 
     /// Sets when the broker gives up a delivery that is not acked, for channels from now on.
     pub async fn ack_timeout(&mut self, milliseconds: u128) {
-        self.set("channel_tick_interval", "500").await;
-        self.set("consumer_timeout", &milliseconds.to_string())
+        self.rabbitmqctl(&["-q", "eval", &ack_timeout(&milliseconds.to_string(), "300")])
             .await;
-    }
-
-    async fn set(&mut self, name: &str, value: &str) {
-        let set = format!("application:set_env(rabbit, {name}, {value}).");
-        self.rabbitmqctl(&["-q", "eval", &set]).await;
     }
 
     /// Makes a world's database refuse every write, or take them again.
@@ -111,10 +105,7 @@ impl Servers {
     }
 
     fn mending(&self) -> Vec<Command> {
-        let set = format!(
-            "application:set_env(rabbit, consumer_timeout, {ACK_TIMEOUT}), \
-             application:set_env(rabbit, channel_tick_interval, {CHANNEL_TICK})."
-        );
+        let set = ack_timeout(ACK_TIMEOUT, CHANNEL_TICK);
         vec![
             self.ctl(&["-q", "start_app"]),
             self.ctl(&["-q", "set_vm_memory_high_watermark", WATERMARK]),
@@ -152,6 +143,14 @@ impl Drop for Servers {
             let _ = quiet(command).status();
         }
     }
+}
+
+/// What the node is told: the limit, and how often a channel looks.
+fn ack_timeout(limit: &str, tick: &str) -> String {
+    format!(
+        "application:set_env(rabbit, consumer_timeout, {limit}), \
+         application:set_env(rabbit, channel_tick_interval, {tick})."
+    )
 }
 
 /// A server that a command starts keeps its output, so nothing may wait for its end.

@@ -8,6 +8,21 @@ use crate::harness::World;
 use crate::load::CHANNELS;
 use crate::witness::Seen;
 
+/// What workers say when a fault has reached them.
+const SAYINGS: [&str; 11] = [
+    "waiting for the database",
+    "waiting for the broker",
+    "not claimed yet",
+    "could not ack",
+    "outcomes could not be written yet",
+    "due rows could not be claimed",
+    "a resolver pass broke off",
+    "the queue's stream ended",
+    "the broker ended the stream",
+    "delivery acknowledgement on channel",
+    "the queue cannot be read",
+];
+
 /// Counts by name.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(BTreeMap<String, u64>);
@@ -45,10 +60,18 @@ impl Tally {
             self.count(&format!("possible duplicates: {}", row.channel), again);
             self.count("attempts", u64::from(row.attempt.unsigned_abs()));
         }
+        for saying in SAYINGS {
+            self.count(&format!("workers said: {saying}"), world.said(saying));
+        }
         self.count("requests with a claim", seen.claimed);
         self.count("requests after their lease", seen.late.len() as u64);
         self.count("requests while nobody could look", seen.unseen.len() as u64);
         self.count("rounds", 1);
+    }
+
+    /// A count.
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or_default()
     }
 
     /// Adds another one.

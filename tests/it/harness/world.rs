@@ -104,6 +104,13 @@ impl World {
         Worker::spawn_with(&self.outputs, &self.file(config), arguments, environment)
     }
 
+    /// How many lines of all logs have this text.
+    pub fn said(&self, text: &str) -> u64 {
+        let all = self.outputs.all();
+        let lines = all.iter().flat_map(|(_, log)| log.lines());
+        lines.filter(|line| line.contains(text)).count() as u64
+    }
+
     /// Bytes that programs have logged so far.
     pub fn logged(&self) -> u64 {
         let all = self.outputs.all();
