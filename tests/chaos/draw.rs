@@ -15,31 +15,47 @@ pub struct Kind {
     /// Its name.
     pub name: &'static str,
     draw: fn(&mut Rng, &mut Schedule),
+    /// Half of the rounds have a provider that does everything right.
+    calm: bool,
 }
 
 /// Every kind.
-pub const KINDS: [Kind; 17] = [
+pub const KINDS: [Kind; 18] = [
     kind("kill", kills),
     kind("kill-after-send", kills_after_sends),
     kind("stop", stops),
-    kind("rolling", rolling_restart),
-    kind("postgres-restart", postgres_restarts),
-    kind("postgres-crash", postgres_crashes),
-    kind("read-only", read_only),
-    kind("unknown-commit", unknown_commits),
-    kind("lag", lag),
-    kind("rabbitmq-restart", rabbitmq_restarts),
-    kind("queue-deleted", queue_deleted),
-    kind("connections-closed", connections_closed),
-    kind("memory-alarm", memory_alarm),
-    kind("ack-timeout", ack_timeout),
+    or_calm("rolling", rolling_restart),
+    or_calm("postgres-restart", postgres_restarts),
+    or_calm("postgres-crash", postgres_crashes),
+    or_calm("read-only", read_only),
+    or_calm("unknown-commit", unknown_commits),
+    or_calm("lag", lag),
+    kind("outage", outage),
+    or_calm("rabbitmq-restart", rabbitmq_restarts),
+    or_calm("queue-deleted", queue_deleted),
+    or_calm("connections-closed", connections_closed),
+    or_calm("memory-alarm", memory_alarm),
+    or_calm("ack-timeout", ack_timeout),
     kind("storm", duplicate_storm),
     kind("clocks", wrong_clocks),
     kind("mix", mix),
 ];
 
 const fn kind(name: &'static str, draw: fn(&mut Rng, &mut Schedule)) -> Kind {
-    Kind { name, draw }
+    Kind {
+        name,
+        draw,
+        calm: false,
+    }
+}
+
+/// Nobody is killed or stands still, so that nothing but the provider can make doubt.
+const fn or_calm(name: &'static str, draw: fn(&mut Rng, &mut Schedule)) -> Kind {
+    Kind {
+        name,
+        draw,
+        calm: true,
+    }
 }
 
 /// The schedule of a kind for a seed.
@@ -60,12 +76,17 @@ pub fn schedule(name: &str, seed: u64) -> Schedule {
             copies: 1,
             over: Duration::from_millis(4000),
             clocks: 0,
+            lease: Duration::from_secs(8),
+            storm: true,
         },
         steps: Vec::new(),
     };
     // A worker must do with one connection, whatever happens.
     if rng.u8(..4) == 0 {
         schedule.setting.pool = 1;
+    }
+    if kind.calm && rng.bool() {
+        schedule.calm();
     }
     (kind.draw)(&mut rng, &mut schedule);
     schedule
@@ -173,6 +194,18 @@ fn lag(rng: &mut Rng, schedule: &mut Schedule) {
         at += rng.u64(200..1500);
     }
     in_order(schedule);
+}
+
+/// The database is away for longer than a lease, and the workers, who know what became of their
+/// requests, are alive: they must get to say so before anybody decides without them.
+fn outage(rng: &mut Rng, schedule: &mut Schedule) {
+    schedule.setting.storm = false;
+    let at = rng.u64(500..3000);
+    let flow = rng.choice([Flow::Hold, Flow::Refuse]).expect("some");
+    schedule.then(ms(at), Action::Database(flow));
+    schedule.then(ms(at), Action::DatabaseCut);
+    schedule.then(after(rng.u64(9000..14_000)), Action::DatabaseCut);
+    schedule.then(after(0), Action::Database(Flow::Pass));
 }
 
 fn rabbitmq_restarts(rng: &mut Rng, schedule: &mut Schedule) {

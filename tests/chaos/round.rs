@@ -29,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub async fn run(schedule: &Schedule) -> Tally {
     let mut rng = Rng::with_seed(schedule.seed);
     let load = messages(&schedule.setting, &mut rng);
-    let world = World::with_sandbox(provider(schedule.seed)).await;
+    let world = World::with_sandbox(provider(schedule)).await;
     let database = Proxy::before_postgres(&world.database.url).await;
     let broker = Proxy::before_url(&world.broker.url).await;
     let witness = Witness::before_sandbox(&world, &load).await;
@@ -58,7 +58,7 @@ pub async fn run(schedule: &Schedule) -> Tally {
         audit.requests_without_a_claim.extend(seen.late.clone());
     }
     world.audit_with(&config, &audit).await;
-    promises::hold(&world, &config, &load).await;
+    promises::hold(&world, &config, schedule, &load).await;
     promises::nothing_has_grown(&world, arena.fleet.largest());
     arena.fleet.stop().await;
     let mut tally = arena.tally;
@@ -69,8 +69,8 @@ pub async fn run(schedule: &Schedule) -> Tally {
     tally
 }
 
-/// A provider with every fault that a request can meet, and a log that lags.
-fn provider(seed: u64) -> Settings {
+/// A provider with every fault that a request can meet, and a log that lags; or one without.
+fn provider(schedule: &Schedule) -> Settings {
     let rates = [
         ("drop", 0.04),
         ("cut_after_accept", 0.04),
@@ -80,10 +80,11 @@ fn provider(seed: u64) -> Settings {
         ("slow:400ms", 0.1),
     ];
     let rates = rates.map(|(name, rate)| (name.parse().expect("a fault's name"), rate));
+    let rates = rates.into_iter().filter(|_| schedule.setting.storm);
     Settings {
         plan: FaultPlan {
-            seed,
-            rates: rates.into_iter().collect(),
+            seed: schedule.seed,
+            rates: rates.collect(),
             ..FaultPlan::default()
         },
         log_lag: Duration::from_millis(300),
@@ -99,9 +100,10 @@ fn config(
     broker: &Proxy,
     witness: &Witness,
 ) -> Config {
+    let lease = format!("{}ms", schedule.setting.lease.as_millis());
     let channel = |name, policy, gives| {
         Channel::new(name, policy, gives)
-            .times("2s", "8s")
+            .times("2s", &lease)
             .max_sends(50)
             .through(witness.address)
     };

@@ -36,6 +36,10 @@ pub struct Setting {
     /// How wrong the wall clocks of the workers are, in minutes: the first worker's is slow by as
     /// much, the second's fast, and so on.
     pub clocks: u32,
+    /// How long a claim lasts.
+    pub lease: Duration,
+    /// The provider has faults of its own.
+    pub storm: bool,
 }
 
 /// One step.
@@ -64,6 +68,13 @@ impl Schedule {
         self.steps.push(Step { when, action });
     }
 
+    /// With a provider that does everything right, and claims that outlast the trouble: whatever else
+    /// happens, every message must then be sent once, and none be left to a person.
+    pub fn calm(&mut self) {
+        self.setting.storm = false;
+        self.setting.lease = Duration::from_secs(30);
+    }
+
     /// Whether a step's action is like this.
     pub fn does(&self, like: impl Fn(&Action) -> bool) -> bool {
         self.steps.iter().any(|step| like(&step.action))
@@ -76,13 +87,16 @@ impl fmt::Display for Schedule {
         writeln!(f, "schedule {} seed {}", self.name, self.seed)?;
         writeln!(
             f,
-            "setting workers {} pool {} messages {} copies {} over {}ms clocks {}",
+            "setting workers {} pool {} messages {} copies {} over {}ms clocks {} lease {}ms \
+             provider {}",
             setting.workers,
             setting.pool,
             setting.messages,
             setting.copies,
             setting.over.as_millis(),
-            setting.clocks
+            setting.clocks,
+            setting.lease.as_millis(),
+            if setting.storm { "storm" } else { "calm" }
         )?;
         for step in &self.steps {
             match step.when {
@@ -143,6 +157,8 @@ fn setting(line: &str) -> Option<Setting> {
         copies: of("copies")?.parse().ok()?,
         over: read_time(of("over")?)?,
         clocks: of("clocks")?.parse().ok()?,
+        lease: read_time(of("lease")?)?,
+        storm: of("provider")? == "storm",
     })
 }
 

@@ -48,6 +48,8 @@ rounds! {
         beside_others("unknown-commit", 1), "cuts around a statement";
     promises_hold_when_the_database_lags_beyond_its_limit:
         beside_others("lag", 1), "workers said: not claimed yet";
+    living_workers_go_first_when_the_database_comes_back:
+        beside_others("outage", 1), "workers said: outcomes could not be written yet";
     promises_hold_when_the_database_is_read_only:
         beside_others("read-only", 1), "workers said: not claimed yet";
     promises_hold_in_a_storm_of_duplicates:
