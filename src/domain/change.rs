@@ -124,7 +124,13 @@ impl Change {
                 wait: Some(Duration::ZERO),
                 new_key: *new_key,
                 possible_duplicate: true,
-                ..kept(Phase::Queued)
+                // The stored failure is the old key's: the new one can be replayed.
+                doubt: DoubtAfter::Because(if *new_key && cause == Doubt::ReplayedFailure {
+                    Doubt::ServerError
+                } else {
+                    cause
+                }),
+                ..Self::to(Phase::Queued)
             },
             Verdict::Wait { pause, empty_read } => Self {
                 wait: Some(*pause),
@@ -162,5 +168,14 @@ mod tests {
             assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ReplayedFailure));
             assert!(change.requested);
         }
+    }
+
+    #[test]
+    fn a_stored_failure_is_not_held_against_a_new_key() {
+        let again = Verdict::SendAgain { new_key: true };
+        let change = Change::resolved(&again, Doubt::ReplayedFailure, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ServerError));
+        let change = Change::resolved(&again, Doubt::WorkerLost, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::WorkerLost));
     }
 }

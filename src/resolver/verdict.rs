@@ -78,7 +78,16 @@ pub(super) fn as_move(
 
 /// What was asked, what came back, and what follows.
 pub(super) fn tell(row: &StaleRow, case: &Case, verdict: &Verdict) -> String {
-    format!("{}: {}", asked(row, case), follows(case, verdict))
+    let replayed = match case.evidence {
+        // A replay came before this question, and taught what to ask next.
+        Evidence::LookUp(_) if case.cause != row.cause => format!(
+            "repeated the request to {} under the same key: {}; ",
+            row.provider,
+            doubt_words(case.cause)
+        ),
+        Evidence::LookUp(_) | Evidence::Replay(_) | Evidence::None => String::new(),
+    };
+    format!("{replayed}{}: {}", asked(row, case), follows(case, verdict))
 }
 
 fn asked(row: &StaleRow, case: &Case) -> String {

@@ -7,6 +7,7 @@
 )]
 
 mod broker;
+mod cases;
 mod claim;
 mod demo;
 mod harness;
@@ -17,6 +18,7 @@ mod intake;
 mod kill;
 mod ledger;
 mod ops;
+mod proof;
 mod replay;
 mod replay_record;
 mod sandbox;
