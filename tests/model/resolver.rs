@@ -127,7 +127,7 @@ fn asking(
         | Verdict::Wait { .. }
         | Verdict::Park
         | Verdict::Unconfirmed) => {
-            let change = Change::resolved(&verdict, replayed.is_some());
+            let change = Change::resolved(&verdict, case.cause, replayed.is_some());
             let next = decided(steps, index, &taken, change);
             steps.add(WHO, What::Decided("asks no more", change), 0, next);
         }
@@ -166,7 +166,7 @@ fn look_up(steps: &mut Steps<'_>, index: usize, taken: &Taken, case: &Case, requ
             evidence: Evidence::LookUp(answer),
             ..case.clone()
         };
-        let change = Change::resolved(&decide(setting, &case), requested);
+        let change = Change::resolved(&decide(setting, &case), case.cause, requested);
         let mut next = decided(steps, index, taken, change);
         next.provider.several |= setting.log == Log::ByRecipient && several;
         steps.add(WHO, What::Decided(words, change), faults, next);
