@@ -24,6 +24,7 @@ use crate::provider::{Message, Provider, Question, Request};
 use crate::worker::send::attempt;
 
 mod brakes;
+mod head_start;
 mod report;
 mod verdict;
 

@@ -230,18 +230,31 @@ impl QueueReader {
                 () = stop.cancelled() => return false,
                 next = consumer.next() => next,
             };
-            let Some(Ok(delivery)) = next else {
+            let Some(Ok(delivery)) = self.unless_failed(next) else {
                 return false;
             };
             waiting.push_back(delivery);
         }
         while waiting.len() < BATCH {
-            match consumer.next().now_or_never() {
-                Some(Some(Ok(delivery))) => waiting.push_back(delivery),
+            let next = consumer.next().now_or_never().flatten();
+            match self.unless_failed(next) {
+                Some(Ok(delivery)) => waiting.push_back(delivery),
                 // The stream's end is found again when nothing waits any more.
-                Some(Some(Err(_)) | None) | None => break,
+                Some(Err(_)) | None => break,
             }
         }
         true
+    }
+
+    /// Says why the broker ended the stream, which it tells once: deliveries unacked for too long,
+    /// a connection closed by an operator.
+    fn unless_failed(
+        &self,
+        next: Option<lapin::Result<Delivery>>,
+    ) -> Option<lapin::Result<Delivery>> {
+        if let Some(Err(error)) = &next {
+            tracing::warn!(channel = %self.lane.channel.name, %error, "the broker ended the stream");
+        }
+        next
     }
 }

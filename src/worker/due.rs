@@ -86,6 +86,8 @@ async fn pass(lane: &Lane, ledger: &Ledger, stop: &CancellationToken) -> Result<
 
 /// Renders the request of a claimed row again. Where it differs from what is in the ledger (the
 /// configuration changed, or a new send key is due), the ledger is told before the request is made.
+/// Another provider's log says nothing about a doubt that is this one's, even under the same bytes:
+/// it gets a send key of its own.
 async fn begin(
     lane: &Lane,
     ledger: &Ledger,
@@ -102,7 +104,7 @@ async fn begin(
     let mut generation = row.generation;
     let mut rendered = lane.request(&row.notification, generation);
     if let (Ok(request), Some(known)) = (&rendered, &row.request_hash)
-        && request.hash()[..] != known[..]
+        && (request.hash()[..] != known[..] || row.provider != *lane.channel.provider.name)
     {
         generation += 1;
         rendered = lane.request(&row.notification, generation);
@@ -121,10 +123,11 @@ async fn begin(
         }
     };
     let new_key = generation != row.generation;
+    let provider = &*lane.channel.provider.name;
     let known = row.request_hash.is_some() && !new_key;
     if !known
         && !ledger
-            .stamp(held.id, row.attempt, request.hash(), new_key)
+            .stamp(held.id, row.attempt, provider, request.hash(), new_key)
             .await?
     {
         lane.metrics.moves_lost.inc();

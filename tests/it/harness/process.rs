@@ -54,12 +54,23 @@ impl Scraped {
 
 impl Worker {
     pub(super) fn spawn(outputs: &Outputs, config: &Path, arguments: &[&str]) -> Self {
+        Self::spawn_with(outputs, config, arguments, &[])
+    }
+
+    /// In an environment with more in it.
+    pub(super) fn spawn_with(
+        outputs: &Outputs,
+        config: &Path,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Self {
         let (log, stderr) = outputs.file("nuncio-run");
         let child = Command::new(env!("CARGO_BIN_EXE_nuncio"))
             .arg("run")
             .arg("--config")
             .arg(config)
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
@@ -176,6 +187,21 @@ impl Worker {
     /// SIGCONT.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// How it has ended, if it has: a running one says `None`.
+    pub fn has_ended(&mut self) -> Option<Ended> {
+        let status = self.child.try_wait().expect("a child can be asked")?;
+        Some(ended(status, Vec::new(), self.log()))
+    }
+
+    /// Memory that it has in use, in bytes.
+    pub fn resident(&self) -> u64 {
+        let id = self.child.id().expect("the process has not ended");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("a process has its memory in its status") * 1024
     }
 
     /// SIGTERM, and waits for the end.
