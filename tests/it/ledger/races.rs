@@ -115,7 +115,10 @@ async fn a_stale_attempt_or_another_phase_changes_nothing() {
         assert!(done.is_empty(), "{change:?}");
         assert_eq!(world.snapshot().await, before, "{change:?}");
     }
-    let stamped = ledger.stamp(id, 1, [9; 32], true).await.expect("answered");
+    let stamped = ledger
+        .stamp(id, 1, "another", [9; 32], true)
+        .await
+        .expect("answered");
     assert!(
         !stamped && world.snapshot().await == before,
         "a stale stamp"
