@@ -7,6 +7,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,6 +29,10 @@ use crate::worker::settler::Settler;
 
 /// How often the gauges and the readiness of the ledger are brought up to date.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What a stopping process takes beyond its grace time at most, for each of two: ending its side
+/// tasks, closing its connections. Schedulers add a second or two before they kill.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// A part of the work that a process can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -123,21 +130,29 @@ pub async fn run(
     if roles.contains(&Role::Resolver) {
         side.spawn(resolve_every(resolver, config.resolver.every, stop.clone()));
     }
-    let left = if works {
+    let grace = config.shutdown_grace;
+    let working = if works {
         let workers = Workers {
             ledger: ledger.clone(),
             client,
             metrics,
         };
-        workers.run(config, attached, &stop).await?
+        workers.start(config, attached, &stop).await?
     } else {
-        stop.cancelled().await;
-        Left::default()
+        None
+    };
+    stop.cancelled().await;
+    let deadline = Instant::now() + grace;
+    let left = match working {
+        Some(working) => working.drain(deadline).await,
+        None => Left::default(),
     };
     ending.cancel();
     side.close();
-    let _ = tokio::time::timeout(Duration::from_secs(5), side.wait()).await;
-    ledger.close().await;
+    // A pass of the resolver may use what is left of the grace time.
+    let _ = tokio::time::timeout_at(deadline.max(Instant::now() + LAST_MOMENT), side.wait()).await;
+    // Waits for connections that are in use; after the grace time the server may do as it likes.
+    let _ = tokio::time::timeout(LAST_MOMENT, ledger.close()).await;
     tracing::info!(in_flight = left.in_flight, "stopped");
     Ok(left)
 }
@@ -213,12 +228,14 @@ struct Workers {
 }
 
 impl Workers {
-    async fn run(
+    /// Starts what reads, sends and writes outcomes. `None`: told to stop before the broker
+    /// answered.
+    async fn start(
         self,
         config: Config,
         attached: Vec<Arc<AtomicBool>>,
         stop: &CancellationToken,
-    ) -> Result<Left, StartError> {
+    ) -> Result<Option<Working>, StartError> {
         let abort = CancellationToken::new();
         let (settler, writer) =
             Settler::new(self.ledger.clone(), self.metrics.clone(), abort.clone());
@@ -238,7 +255,7 @@ impl Workers {
         drop(settler);
         let broker = Arc::new(config.broker);
         if !topology_stands(&broker, &lanes, stop).await? {
-            return Ok(Left::default());
+            return Ok(None);
         }
         let (reading, sending) = (TaskTracker::new(), TaskTracker::new());
         for (lane, attached) in lanes.iter().zip(attached) {
@@ -260,36 +277,59 @@ impl Workers {
             };
             reading.spawn(reader.run(stop.clone()));
         }
-        stop.cancelled().await;
+        Ok(Some(Working {
+            lanes,
+            reading,
+            sending,
+            writing,
+            abort,
+        }))
+    }
+}
+
+/// Channels at work.
+struct Working {
+    lanes: Vec<Arc<Lane>>,
+    reading: TaskTracker,
+    sending: TaskTracker,
+    writing: JoinHandle<()>,
+    /// Ends the writer's tries to reach the ledger.
+    abort: CancellationToken,
+}
+
+impl Working {
+    /// Finishes what is in flight, to the last written outcome, or until the deadline.
+    async fn drain(self, deadline: Instant) -> Left {
+        let slots: Vec<_> = self.lanes.iter().map(slots).collect();
+        let in_flight = || slots.iter().map(in_flight).sum();
         tracing::info!(
-            in_flight = in_flight(&lanes),
+            in_flight = in_flight(),
             "stopping: finishing what is in flight"
         );
         let drain = async {
-            reading.close();
-            reading.wait().await;
-            for lane in &lanes {
+            self.reading.close();
+            self.reading.wait().await;
+            for lane in &self.lanes {
                 lane.work.close();
             }
-            sending.close();
-            sending.wait().await;
+            self.sending.close();
+            self.sending.wait().await;
+            // With the lanes go the last settlers, and so the writer, once it has written.
+            drop(self.lanes);
+            let _ = self.writing.await;
         };
-        let in_time = tokio::time::timeout(config.shutdown_grace, drain)
-            .await
-            .is_ok();
+        let in_time = tokio::time::timeout_at(deadline, drain).await.is_ok();
         let left = Left {
-            in_flight: in_flight(&lanes),
+            in_flight: in_flight(),
         };
         if !in_time {
             tracing::warn!(
                 in_flight = left.in_flight,
                 "the grace time is over: what is left is in doubt, and the resolver's"
             );
-            abort.cancel();
+            self.abort.cancel();
         }
-        drop(lanes);
-        let _ = tokio::time::timeout(Duration::from_secs(5), writing).await;
-        Ok(left)
+        left
     }
 }
 
@@ -314,13 +354,13 @@ async fn topology_stands(
     }
 }
 
-fn in_flight(lanes: &[Arc<Lane>]) -> usize {
-    lanes
-        .iter()
-        .map(|lane| {
-            lane.channel.concurrency - lane.slots.available_permits().min(lane.channel.concurrency)
-        })
-        .sum()
+/// A lane's slots, and how many they are when all are free.
+fn slots(lane: &Arc<Lane>) -> (Arc<Semaphore>, usize) {
+    (lane.slots.clone(), lane.channel.concurrency)
+}
+
+fn in_flight((slots, all): &(Arc<Semaphore>, usize)) -> usize {
+    all.saturating_sub(slots.available_permits())
 }
 
 /// A token that SIGTERM, or an interrupt from the terminal, cancels. A second one ends the process

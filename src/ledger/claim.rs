@@ -76,28 +76,21 @@ impl Ledger {
         };
 
         let mut answers = vec![Claim::Claimed; batch.len()];
-        let mut first_of_id: Option<usize> = None;
+        let mut first: Option<&Notification> = None;
         for i in order {
-            let notification = &batch[i].notification;
-            answers[i] = match first_of_id.map(|f| &batch[f].notification) {
-                Some(first) if first.id == notification.id => {
-                    compare(&first.to, &first.content, notification, Phase::Sending)
-                }
-                _ => {
-                    first_of_id = Some(i);
-                    match (
-                        inserted.get(&notification.id),
-                        standing.get(&notification.id),
-                    ) {
-                        (Some(phase), _) => fresh(*phase),
-                        (None, Some(row)) if row.is_ours(token) => Claim::Claimed,
-                        (None, Some(row)) => {
-                            compare(&row.recipient, &row.content, notification, row.phase)
-                        }
-                        // Pruned between the two statements: it was there, so it was known.
-                        (None, None) => Claim::Duplicate(Phase::Sent),
-                    }
-                }
+            let this = &*batch[i].notification;
+            let is_first = first.is_none_or(|first| first.id != this.id);
+            if is_first {
+                first = Some(this);
+            }
+            let stands = first.unwrap_or(this);
+            answers[i] = match (inserted.get(&this.id), standing.get(&this.id)) {
+                (Some(phase), _) if is_first => fresh(*phase),
+                (Some(phase), _) => compare(&stands.to, &stands.content, this, *phase),
+                (None, Some(row)) if is_first && row.is_ours(token) => Claim::Claimed,
+                (None, Some(row)) => compare(&row.recipient, &row.content, this, row.phase),
+                // Pruned between the two statements: it was there, so it was known.
+                (None, None) => Claim::Duplicate(Phase::Sent),
             };
         }
         Ok(answers)

@@ -8,8 +8,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
+use nuncio::domain::notification::{Content, Notification};
 use nuncio::domain::phase::Phase::{Parked, Sending, Sent};
 use nuncio::domain::policy::Policy::{AtLeastOnce, AtMostOnce};
+use nuncio::ledger::Ledger;
+use nuncio::ledger::claim::{Claim, NewClaim};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
@@ -22,9 +25,11 @@ use crate::harness::{Channel, Flow, Gives, Proxy, World, wait_until};
 #[derive(Clone)]
 struct Witness {
     ledger: PgPool,
-    /// For each request: the row's phase and how many seconds of its lease were left, as seen.
-    seen: Arc<Mutex<Vec<Option<(String, f64)>>>>,
+    seen: Arc<Mutex<Vec<Option<Claimed>>>>,
 }
+
+/// A row's phase, and how many seconds of its lease were left.
+type Claimed = (String, f64);
 
 impl Witness {
     async fn serve(world: &World) -> (SocketAddr, Self) {
@@ -248,4 +253,46 @@ async fn an_outcome_whose_commit_was_not_confirmed_is_written_again_and_changes_
     assert_eq!((rows[0].phase, rows[0].attempt), (Sent, 1));
     assert_ne!(rows[0].phase, Parked);
     world.audit(&config).await;
+}
+
+#[tokio::test]
+async fn in_one_batch_every_message_is_compared_with_what_stands_not_with_its_neighbour() {
+    let world = World::new().await;
+    let url = world.database.url.to_string().into();
+    let ledger = Ledger::open(&url, 1, false).unwrap();
+    let wanted = |text: &str| NewClaim {
+        notification: Arc::new(Notification {
+            id: World::reference("sms", "order-1"),
+            channel: "sms".into(),
+            key: "order-1".into(),
+            to: "+447900000001".into(),
+            content: Content {
+                text: Some(text.into()),
+                ..Content::default()
+            },
+            send_at: None,
+            expires_at: None,
+            stream: None,
+            seq: None,
+        }),
+        provider: "p".into(),
+        request_hash: [0; 32],
+        lease: Duration::from_secs(60),
+        expires_after: None,
+    };
+    let claim = async |texts: &[&str]| {
+        let batch: Vec<_> = texts.iter().map(|text| wanted(text)).collect();
+        ledger.claim(&batch, Uuid::new_v4()).await.unwrap()
+    };
+    let conflict = |answer: &Claim| matches!(answer, Claim::Conflict { .. });
+
+    let first = claim(&["good", "other", "good"]).await;
+    assert_eq!(first[0], Claim::Claimed);
+    assert!(conflict(&first[1]), "{first:?}");
+    assert_eq!(first[2], Claim::Duplicate(Sending));
+
+    let again = claim(&["other", "good", "other"]).await;
+    assert!(conflict(&again[0]) && conflict(&again[2]), "{again:?}");
+    assert_eq!(again[1], Claim::Duplicate(Sending));
+    ledger.close().await;
 }

@@ -1,4 +1,4 @@
-//! The harness itself: a message goes all the way, and the proxy does what it says.
+//! The harness itself: a message goes all the way.
 
 use nuncio::domain::phase::Phase;
 use nuncio::domain::policy::Policy::AtMostOnce;

@@ -9,4 +9,8 @@
 mod claim;
 mod harness;
 mod harness_tests;
+mod in_flight;
 mod kill;
+mod replay;
+mod shutdown;
+mod stalled;

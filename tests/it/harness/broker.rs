@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use lapin::options::{ExchangeDeleteOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
@@ -118,9 +118,7 @@ impl Broker {
 
     /// The same of every queue that this test has declared, dead-letter queues too.
     pub async fn queues(&self) -> BTreeMap<String, (u32, u32)> {
-        let declared = self.declared.lock().expect("no holder of it panics");
-        let names = declared.queues.clone();
-        drop(declared);
+        let names = self.declared().queues.clone();
         let (connection, mut channel) = self.channel().await;
         let mut said = BTreeMap::new();
         for name in names {
@@ -134,9 +132,13 @@ impl Broker {
         said
     }
 
+    fn declared(&self) -> MutexGuard<'_, Declared> {
+        self.declared.lock().expect("no holder of it panics")
+    }
+
     /// Remembers what a configuration declares, to be removed at the end.
     pub(super) fn declares(&self, config: &Config) {
-        let mut declared = self.declared.lock().expect("no holder of it panics");
+        let mut declared = self.declared();
         declared.exchanges.insert(config.exchange());
         declared
             .exchanges
@@ -150,7 +152,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        let declared = std::mem::take(&mut *self.declared.lock().expect("no holder of it panics"));
+        let declared = std::mem::take(&mut *self.declared());
         if aside(declared.delete(self.url.clone())).is_none() {
             eprintln!("queues of {} may be left behind", self.prefix);
         }

@@ -270,9 +270,10 @@ impl Config {
         } else {
             ""
         };
-        let already = match channel.gives {
-            Gives::Tombstone => ALREADY,
-            _ => "",
+        let already = if channel.gives == Gives::Tombstone {
+            ALREADY
+        } else {
+            ""
         };
         writeln!(
             toml,

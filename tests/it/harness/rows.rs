@@ -91,8 +91,8 @@ pub(super) async fn quarantine(pool: &PgPool) -> Vec<Quarantined> {
 /// Every column of every row and of all history, as text: equal exactly when nothing has changed.
 pub(super) async fn snapshot(pool: &PgPool) -> Vec<String> {
     sqlx::query_scalar(
-        "select 'row ' || to_jsonb(n) from notification n
-         union all select 'history ' || to_jsonb(h) from history h order by 1",
+        "select 'row ' || to_jsonb(n)::text from notification n
+         union all select 'history ' || to_jsonb(h)::text from history h order by 1",
     )
     .fetch_all(pool)
     .await
