@@ -114,6 +114,8 @@ async fn pass(
 /// Renders the request of a claimed row again. Where it differs from what is in the ledger (the
 /// configuration changed, or a new send key is due), the ledger is told before the request is made;
 /// a row of which it cannot be told goes back, and does not hold up the others.
+/// Another provider's log says nothing about a doubt that is this one's, even under the same bytes:
+/// it gets a send key of its own.
 async fn begin(
     lane: &Lane,
     ledger: &Ledger,
@@ -130,7 +132,7 @@ async fn begin(
     let mut generation = row.generation;
     let mut rendered = lane.request(&row.notification, generation);
     if let (Ok(request), Some(known)) = (&rendered, &row.request_hash)
-        && request.hash()[..] != known[..]
+        && (request.hash()[..] != known[..] || row.provider != *lane.channel.provider.name)
     {
         generation += 1;
         rendered = lane.request(&row.notification, generation);
@@ -149,9 +151,10 @@ async fn begin(
         }
     };
     let new_key = generation != row.generation;
+    let provider = &*lane.channel.provider.name;
     let known = row.request_hash.is_some() && !new_key;
     if !known {
-        let stamped = ledger.stamp(held.id, row.attempt, request.hash(), new_key);
+        let stamped = ledger.stamp(held.id, row.attempt, provider, request.hash(), new_key);
         match stamped.await {
             Ok(true) => {}
             Ok(false) => {

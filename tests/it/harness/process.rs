@@ -85,6 +85,11 @@ impl Worker {
         }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("the process has not ended")
+    }
+
     /// What it has printed so far.
     pub fn log(&self) -> String {
         output::read(&self.log)
@@ -149,6 +154,16 @@ impl Worker {
             (!line.starts_with('#')).then_some((name.to_owned(), value.parse().ok()?))
         };
         Scraped(text.lines().filter_map(sample).collect())
+    }
+
+    /// The most memory that it has had resident until now, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        let id = self.child.id().expect("the process has not ended");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))
+            .expect("Linux tells about a process");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+        kib.expect("its peak of memory is among that")
     }
 
     /// SIGKILL, and waits until it is gone.
