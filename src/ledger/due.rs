@@ -43,8 +43,8 @@ impl Ledger {
     /// claiming at the same moment are skipped.
     ///
     /// # Errors
-    /// When the database did not answer. Rows that were claimed all the same come back to the
-    /// resolver when their lease ends.
+    /// When the database did not answer. The rows may be claimed all the same:
+    /// [`Ledger::claimed_by`] with the same token then finds them.
     pub async fn claim_due(
         &self,
         channel: &Arc<str>,
@@ -124,6 +124,57 @@ impl Ledger {
                 });
             }
             Ok(page)
+        })
+        .await
+    }
+
+    /// What a try of [`Ledger::claim_due`] has claimed whose answer did not come: without this,
+    /// rows for which no request was made would be in doubt when their lease ends. The lease is
+    /// that of the try.
+    ///
+    /// # Errors
+    /// When the database did not answer; the call may be repeated.
+    pub async fn claimed_by(
+        &self,
+        channel: &Arc<str>,
+        token: Uuid,
+    ) -> Result<DuePage, LedgerError> {
+        self.run(async |connection| {
+            let rows = sqlx::query!(
+                r#"select id, key, recipient, content, stream, seq, send_at, given_expires_at,
+                          attempt, sends, generation, provider,
+                          request_hash as "request_hash!",
+                          doubt_since is not null as "in_doubt!"
+                   from notification
+                   where due_at is not null and phase = 'sending' and owner = $1 and channel = $2"#,
+                token,
+                &**channel,
+            )
+            .fetch_all(connection)
+            .await?;
+            let claimed = rows.into_iter().map(|row| DueRow {
+                notification: Notification {
+                    id: row.id,
+                    channel: channel.clone(),
+                    key: row.key,
+                    to: row.recipient,
+                    content: read_content(&row.content),
+                    send_at: row.send_at,
+                    expires_at: row.given_expires_at,
+                    stream: row.stream,
+                    seq: row.seq,
+                },
+                attempt: count(row.attempt),
+                sends: count(row.sends),
+                generation: count(row.generation),
+                provider: row.provider,
+                request_hash: Some(row.request_hash).filter(|hash| !hash.is_empty()),
+                in_doubt: row.in_doubt,
+            });
+            Ok(DuePage {
+                claimed: claimed.collect(),
+                expired: 0,
+            })
         })
         .await
     }

@@ -162,8 +162,13 @@ fn read_only(rng: &mut Rng, schedule: &mut Schedule) {
 fn unknown_commits(rng: &mut Rng, schedule: &mut Schedule) {
     for at in instants(rng, 12..24, 200..5000) {
         let statement = Statement::ALL[rng.usize(..4)];
-        // Rare ones are cut as rarely.
-        let statement = rng.choice([statement, Statement::Claim, Statement::Settle]);
+        // Of take-overs there may be none.
+        let statement = rng.choice([
+            statement,
+            Statement::Claim,
+            Statement::Due,
+            Statement::Settle,
+        ]);
         let cut = rng.choice([Cut::Before, Cut::After, Cut::After]);
         let cut = Action::DatabaseCutAround(cut.expect("some"), statement.expect("some"));
         schedule.then(at, cut);

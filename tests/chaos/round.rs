@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::action::Action;
 use crate::fleet::Fleet;
-use crate::harness::{Audit, Channel, Config, Flow, Gives, Proxy, World, wait_until};
+use crate::harness::{Audit, Channel, Config, Flow, Gives, PATIENCE, Proxy, World};
 use crate::load::{Message, Orders, Producer, messages};
 use crate::promises;
 use crate::schedule::{Schedule, When};
@@ -69,18 +69,28 @@ pub async fn run(schedule: &Schedule) -> Tally {
     tally
 }
 
-/// A provider with every fault that a request can meet, and a log that lags; or one without.
+/// A provider with every fault that a request can meet, and a log that lags; or one that is only
+/// busy, which leaves no doubt.
 fn provider(schedule: &Schedule) -> Settings {
-    let rates = [
-        ("drop", 0.04),
-        ("cut_after_accept", 0.04),
-        ("accept_then_504", 0.04),
-        ("refuse_503", 0.04),
-        ("throttle", 0.02),
-        ("slow:400ms", 0.1),
-    ];
-    let rates = rates.map(|(name, rate)| (name.parse().expect("a fault's name"), rate));
-    let rates = rates.into_iter().filter(|_| schedule.setting.storm);
+    let rates: &[(&str, f64)] = if schedule.setting.storm {
+        &[
+            ("drop", 0.04),
+            ("cut_after_accept", 0.04),
+            ("accept_then_504", 0.04),
+            ("refuse_503", 0.04),
+            ("throttle", 0.02),
+            ("slow:400ms", 0.1),
+        ]
+    } else {
+        &[
+            ("refuse_503", 0.08),
+            ("throttle", 0.04),
+            ("slow:400ms", 0.1),
+        ]
+    };
+    let rates = rates
+        .iter()
+        .map(|(name, rate)| (name.parse().expect("a fault's name"), *rate));
     Settings {
         plan: FaultPlan {
             seed: schedule.seed,
@@ -238,25 +248,61 @@ impl Arena<'_> {
     /// Every message is a row, everybody stops in an orderly way, every lease ends, and one worker
     /// more brings all to rest.
     async fn come_to_rest(&mut self, load: &[Message]) {
-        let fleet = &mut self.fleet;
-        wait_until(
-            "every message is a row, and no queue holds one",
-            async || {
-                fleet.all_run();
-                let rows = sqlx::query_scalar("select count(*) from notification");
-                let rows: i64 = rows.fetch_one(&self.world.database.pool).await.ok()?;
-                if usize::try_from(rows).ok()? < load.len() {
-                    return None;
-                }
-                let queues = self.world.broker.queues().await;
-                queues.values().all(|(ready, _)| *ready == 0).then_some(())
-            },
-        )
+        let all = i64::try_from(load.len()).expect("a few hundred");
+        self.progress("every message is a row, and no queue holds one", |at| {
+            at.rows == all && at.ready == 0
+        })
         .await;
         self.fleet.stop().await;
         self.world.let_pass(LONGEST_LEASE).await;
         self.fleet.start(1);
         self.fleet.ready().await;
-        self.world.rest(load.len()).await;
+        self.progress("every row rests", |at| at.resting == all && at.ready == 0)
+            .await;
+    }
+
+    /// Waits as long as it takes, and not when nothing moves any more.
+    async fn progress(&mut self, what: &str, there: impl Fn(&Progress) -> bool) {
+        let mut last = (Progress::default(), Instant::now());
+        loop {
+            self.fleet.all_run();
+            let at = Progress::read(self.world).await.unwrap_or_default();
+            if there(&at) {
+                return;
+            }
+            if at != last.0 {
+                last = (at, Instant::now());
+            }
+            assert!(
+                last.1.elapsed() < PATIENCE,
+                "nothing moves, and not yet: {what}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// How far a world has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Progress {
+    rows: i64,
+    resting: i64,
+    ready: u32,
+}
+
+impl Progress {
+    /// `None` while the database is on its way back.
+    async fn read(world: &World) -> Option<Self> {
+        let counts = sqlx::query_as(
+            "select count(*), count(*) filter (where phase not in ('queued', 'sending'))
+             from notification",
+        );
+        let (rows, resting) = counts.fetch_one(&world.database.pool).await.ok()?;
+        let queues = world.broker.queues().await;
+        Some(Self {
+            rows,
+            resting,
+            ready: queues.values().map(|(ready, _)| ready).sum(),
+        })
     }
 }

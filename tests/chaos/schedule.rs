@@ -38,7 +38,7 @@ pub struct Setting {
     pub clocks: u32,
     /// How long a claim lasts.
     pub lease: Duration,
-    /// The provider has faults of its own.
+    /// The provider has faults that leave doubt; else it is only busy at times.
     pub storm: bool,
 }
 
@@ -68,7 +68,7 @@ impl Schedule {
         self.steps.push(Step { when, action });
     }
 
-    /// With a provider that does everything right, and claims that outlast the trouble: whatever else
+    /// With a provider that leaves no doubt, and claims that outlast the trouble: whatever else
     /// happens, every message must then be sent once, and none be left to a person.
     pub fn calm(&mut self) {
         self.setting.storm = false;
@@ -96,7 +96,7 @@ impl fmt::Display for Schedule {
             setting.over.as_millis(),
             setting.clocks,
             setting.lease.as_millis(),
-            if setting.storm { "storm" } else { "calm" }
+            if setting.storm { "storm" } else { "busy" }
         )?;
         for step in &self.steps {
             match step.when {
