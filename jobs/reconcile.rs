@@ -37,6 +37,9 @@ struct Cli {
     json: bool,
 }
 
+/// Exit code when the database or something else of ours was not to be had.
+const COULD_NOT_WORK: u8 = 2;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -52,7 +55,7 @@ async fn main() -> ExitCode {
         Ok(resolver) => resolver,
         Err(error) => {
             eprintln!("reconcile: {error}");
-            return ExitCode::from(2);
+            return ExitCode::from(COULD_NOT_WORK);
         }
     };
     let stop = stop_on_signal();
@@ -61,6 +64,9 @@ async fn main() -> ExitCode {
         let Some(every) = cli.every else {
             return code;
         };
+        if code == ExitCode::from(COULD_NOT_WORK) {
+            resolver.let_workers_go_first(&stop).await;
+        }
         tokio::select! {
             () = stop.cancelled() => return code,
             () = tokio::time::sleep(every) => {}
@@ -90,7 +96,7 @@ async fn pass(resolver: &Resolver, cli: &Cli, stop: &CancellationToken) -> ExitC
         }
         Err(error) => {
             eprintln!("reconcile: {error}");
-            ExitCode::from(2)
+            ExitCode::from(COULD_NOT_WORK)
         }
     }
 }

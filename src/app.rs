@@ -202,13 +202,17 @@ async fn look(
 
 /// Settles doubt, pass after pass.
 async fn resolve_every(resolver: Resolver, every: Duration, stop: CancellationToken) {
-    loop {
+    while !stop.is_cancelled() {
         match resolver.pass(&stop).await {
             Ok(report) if report.taken > 0 => {
                 tracing::info!(taken = report.taken, verdicts = ?report.verdicts, parked = report.parked.len(), "resolver pass");
             }
             Ok(_) => {}
-            Err(error) => tracing::error!(%error, "a resolver pass broke off"),
+            Err(error) => {
+                tracing::error!(%error, "a resolver pass broke off");
+                resolver.let_workers_go_first(&stop).await;
+                continue;
+            }
         }
         tokio::select! {
             () = stop.cancelled() => return,

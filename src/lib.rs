@@ -51,6 +51,7 @@
 pub mod app;
 pub mod check;
 pub mod config;
+pub mod demo;
 pub mod domain;
 pub mod intake;
 pub mod ledger;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use nuncio::app::{self, Role};
 use nuncio::config::{self, Config};
+use nuncio::demo::{self, DemoArgs};
 use nuncio::intake::publish::{self, PublishArgs};
 use nuncio::ledger::Ledger;
 use nuncio::ops::{self, OpsError, Terminal, explain, list, resolve};
@@ -59,6 +60,8 @@ enum Command {
     Resolve(resolve::ResolveArgs),
     /// A local provider with programmable faults, for trying things out.
     Sandbox(SandboxArgs),
+    /// The whole system on real services: losses, killed workers, and the table of what happened.
+    Demo(DemoArgs),
     /// Says with numbers which policy fits a channel.
     Plan(PlanArgs),
 }
@@ -116,6 +119,7 @@ async fn command(cli: Cli) -> ExitCode {
                 Err(error) => fail(&error, 1),
             }
         }
+        Command::Demo(args) => demo::run(&args).await,
         Command::Plan(args) => say(&plan::run(&args)),
     }
 }

@@ -24,6 +24,7 @@ use crate::provider::{Message, Provider, Question, Request};
 use crate::worker::send::attempt;
 
 mod brakes;
+mod head_start;
 mod report;
 mod verdict;
 
@@ -35,6 +36,13 @@ const AT_ONCE: usize = 16;
 
 /// What a take-over adds to the time that its questions may take: room for the writes.
 const LEASE_MARGIN: Duration = Duration::from_secs(20);
+
+/// How long a page of rows has been in this process's hands, and how long it may be.
+#[derive(Clone, Copy)]
+struct Hold {
+    since: Instant,
+    until: Instant,
+}
 
 /// What a resolver needs. Shared by the passes of one process.
 pub struct Resolver {
@@ -94,7 +102,11 @@ impl Resolver {
         let mut report = Report::default();
         while !stop.is_cancelled() {
             let lease = self.lease();
-            let taken_at = Instant::now();
+            let since = Instant::now();
+            let hold = Hold {
+                since,
+                until: since + lease,
+            };
             let rows = self
                 .ledger
                 .take_over(&names, self.batch, lease, Uuid::new_v4())
@@ -102,7 +114,7 @@ impl Resolver {
             let full = rows.len() >= usize::try_from(self.batch).unwrap_or(usize::MAX);
             report.taken += rows.len();
             let mut decisions = stream::iter(rows)
-                .map(|row| self.settle(row, taken_at, &brakes))
+                .map(|row| self.settle(row, hold, &brakes))
                 .buffer_unordered(AT_ONCE);
             // Every row that was begun is finished, also when the database fails one of them.
             let mut failed = None;
@@ -133,7 +145,6 @@ impl Resolver {
     pub async fn dry_pass(&self) -> Result<Report, LedgerError> {
         let brakes = Brakes::new(self.max_resends);
         let names: Vec<String> = self.channels.keys().map(ToString::to_string).collect();
-        let taken_at = Instant::now();
         let rows = self
             .ledger
             .peek_stale(&names, self.batch, self.lease())
@@ -147,7 +158,7 @@ impl Resolver {
             let Some(channel) = self.channels.get(&row.notification.channel) else {
                 continue;
             };
-            let (case, _) = self.decide(&row, channel, taken_at, false, &brakes).await?;
+            let (case, _) = self.decide(&row, channel, None, &brakes).await?;
             let verdict = resolve(&case, &channel.schedule, 1.0);
             report.add(verdict::Written {
                 key: row.notification.key.clone(),
@@ -175,20 +186,20 @@ impl Resolver {
     async fn settle(
         &self,
         row: StaleRow,
-        taken_at: Instant,
+        hold: Hold,
         brakes: &Brakes,
     ) -> Result<verdict::Written, LedgerError> {
         // Only rows of these channels are taken over.
         let Some(channel) = self.channels.get(&row.notification.channel) else {
             return Ok(verdict::Written::nothing(&row));
         };
-        let (case, requested) = self.decide(&row, channel, taken_at, true, brakes).await?;
+        let (case, requested) = self.decide(&row, channel, Some(hold), brakes).await?;
         let decided = resolve(&case, &channel.schedule, fastrand::f64());
         let decided = brakes.hold_back(decided);
         self.count(&channel.name, &decided);
         let name = verdict::name(&decided);
         let told = verdict::tell(&row, &case, &decided);
-        let took_place = match verdict::as_move(&row, &decided, requested, &told) {
+        let took_place = match verdict::as_move(&row, &case, &decided, requested, &told) {
             Ok(change) => self
                 .ledger
                 .apply(&[change])
@@ -211,27 +222,44 @@ impl Resolver {
         })
     }
 
-    /// Asks until nothing more is to be asked. Says also whether a request was made. A row may have
-    /// waited its turn since it was taken over, which its ages must show.
+    /// Asks until nothing more is to be asked. Says also whether a request was made. Without a
+    /// hold (a dry run) no replay is made.
+    ///
+    /// A replay is announced in the ledger first: should this process die with it on its way, the
+    /// next one must not believe a log that cannot show it yet.
     async fn decide(
         &self,
         row: &StaleRow,
         channel: &Channel,
-        taken_at: Instant,
-        may_replay: bool,
+        hold: Option<Hold>,
         brakes: &Brakes,
     ) -> Result<(Case, bool), LedgerError> {
         let provider = self.providers.get(&*row.provider);
         let request = provider.and_then(|p| render(row, channel, p));
-        let mut case = case(row, channel, provider, request.as_ref(), taken_at.elapsed());
+        let mut case = case(row, channel, provider, request.as_ref());
+        let since = hold.map_or_else(Instant::now, |hold| hold.since);
+        let mut announced = false;
         let mut requested = false;
         loop {
+            case.since_read = since.elapsed();
+            case.expired = row.expires_in.is_some_and(|left| left <= case.since_read);
             let asked = match (resolve(&case, &channel.schedule, 1.0), provider, &request) {
-                (Verdict::Replay, Some(provider), Some(request)) if may_replay => {
-                    let lease_ends = taken_at + self.lease();
+                (Verdict::Replay, Some(provider), Some(request)) => {
+                    let Some(hold) = hold else {
+                        return Ok((case, false));
+                    };
+                    if !announced {
+                        let id = row.notification.id;
+                        if !self.ledger.announce(id, row.attempt).await? {
+                            return Ok((case, false));
+                        }
+                        announced = true;
+                        // That took its time: decided again.
+                        continue;
+                    }
                     requested = true;
-                    let outcome = self.replay(provider, request, lease_ends).await;
-                    Evidence::Replay(outcome.without(&row.notification.to))
+                    let outcome = self.replay(provider, request, hold.until).await;
+                    Evidence::Replay(outcome.without(&row.notification))
                 }
                 (Verdict::LookUp, Some(provider), _) => {
                     Evidence::LookUp(self.look_up(row, channel, provider, brakes).await?)
@@ -337,7 +365,6 @@ fn case(
     channel: &Channel,
     provider: Option<&Provider>,
     request: Option<&Request>,
-    waited: Duration,
 ) -> Case {
     // A provider that is no longer configured cannot be asked.
     let capability = provider.map_or(
@@ -352,10 +379,11 @@ fn case(
         capability,
         evidence: Evidence::None,
         cause: row.cause,
-        key_age: row.key_age + waited,
-        last_request_age: row.last_request_age + waited,
-        doubt_age: row.doubt_age + waited,
-        expired: row.expires_in.is_some_and(|left| left <= waited),
+        key_age: row.key_age,
+        since_read: Duration::ZERO,
+        last_request_age: row.last_request_age,
+        doubt_age: row.doubt_age,
+        expired: false,
         request_unchanged: request.is_some_and(|r| r.hash()[..] == row.request_hash[..]),
         older_key_in_doubt: row.older_key_in_doubt,
         sends_left: row.sends < channel.max_sends,

@@ -97,11 +97,15 @@ impl Change {
         }
     }
 
-    /// The resolver's decision about a row in `sending`. `requested`: a replay was made.
+    /// The resolver's decision about a row in `sending`, which is in doubt for `cause` by what
+    /// this pass has learnt. `requested`: a replay was made.
+    ///
+    /// The cause is kept for the next pass: after a replay that met a stored failure another one
+    /// would only put off, each time anew, the moment from which the provider's log counts.
     #[must_use]
-    pub fn resolved(verdict: &Verdict, requested: bool) -> Self {
+    pub fn resolved(verdict: &Verdict, cause: Doubt, requested: bool) -> Self {
         let kept = |to| Self {
-            doubt: DoubtAfter::Kept,
+            doubt: DoubtAfter::Because(cause),
             ..Self::to(to)
         };
         let change = match verdict {
@@ -120,7 +124,13 @@ impl Change {
                 wait: Some(Duration::ZERO),
                 new_key: *new_key,
                 possible_duplicate: true,
-                ..kept(Phase::Queued)
+                // The stored failure is the old key's: the new one can be replayed.
+                doubt: DoubtAfter::Because(if *new_key && cause == Doubt::ReplayedFailure {
+                    Doubt::ServerError
+                } else {
+                    cause
+                }),
+                ..Self::to(Phase::Queued)
             },
             Verdict::Wait { pause, empty_read } => Self {
                 wait: Some(*pause),
@@ -140,5 +150,32 @@ impl Change {
             requested,
             ..change
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_replay_taught_is_there_for_the_next_pass() {
+        let wait = Verdict::Wait {
+            pause: UNASKED,
+            empty_read: false,
+        };
+        for verdict in [wait, Verdict::Park, Verdict::Unconfirmed] {
+            let change = Change::resolved(&verdict, Doubt::ReplayedFailure, true);
+            assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ReplayedFailure));
+            assert!(change.requested);
+        }
+    }
+
+    #[test]
+    fn a_stored_failure_is_not_held_against_a_new_key() {
+        let again = Verdict::SendAgain { new_key: true };
+        let change = Change::resolved(&again, Doubt::ReplayedFailure, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::ServerError));
+        let change = Change::resolved(&again, Doubt::WorkerLost, true);
+        assert_eq!(change.doubt, DoubtAfter::Because(Doubt::WorkerLost));
     }
 }

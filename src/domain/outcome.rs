@@ -6,7 +6,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::provider::clean::redact;
+use super::notification::Notification;
+use crate::provider::clean::{clean, redact};
+
+/// Shorter texts tell nothing, and are found in words that do not repeat them.
+const SHORTEST_TELLING: usize = 6;
 
 /// What one attempt to send taught.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,17 +149,25 @@ impl Doubt {
 }
 
 impl Outcome {
-    /// Takes the recipient out of the provider's words: providers like to repeat it in an error.
+    /// Takes recipient, text and subject out of the provider's words: providers like to repeat
+    /// them in an error.
     #[must_use]
-    pub fn without(mut self, recipient: &str) -> Self {
+    pub fn without(mut self, notification: &Notification) -> Self {
         match &mut self {
             Self::Accepted { .. } => {}
             Self::Refused { text, .. }
             | Self::NotSent { text, .. }
             | Self::Unknown { text, .. } => {
-                if let std::borrow::Cow::Owned(redacted) = redact(text, recipient) {
-                    *text = redacted;
+                let mut told = redact(text, &notification.to).into_owned();
+                let content = &notification.content;
+                for part in [&content.text, &content.subject].into_iter().flatten() {
+                    // Cleaned as the words were, or it would not be found in them.
+                    let part = clean(part, part.len());
+                    if part.len() >= SHORTEST_TELLING {
+                        told = told.replace(&part, "[content]");
+                    }
                 }
+                *text = told;
             }
         }
         self

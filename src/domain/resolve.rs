@@ -39,6 +39,9 @@ pub struct Case {
     pub cause: Doubt,
     /// Since the first request under the current send key could have been made.
     pub key_age: Duration,
+    /// Since these ages were read, at least: a page of rows takes its time, and a window or a
+    /// log's memory may end meanwhile.
+    pub since_read: Duration,
     /// Since the last moment at which a request of ours can have been under way.
     pub last_request_age: Duration,
     /// Since the row fell into doubt.
@@ -60,6 +63,13 @@ pub struct Case {
     pub request_timeout: Duration,
     /// How long a failing look-up is tried before the row counts as undecidable.
     pub resolve_within: Duration,
+}
+
+impl Case {
+    /// The age of the send key at this moment. Whatever makes it look older is cautious.
+    fn key_age_now(&self) -> Duration {
+        self.key_age.saturating_add(self.since_read)
+    }
 }
 
 /// What the resolver does with a row.
@@ -154,11 +164,10 @@ pub fn resolve(case: &Case, schedule: &Schedule, chance: f64) -> Verdict {
 /// Row 2: the provider still knows the key, and will when a request that starts now ends; the
 /// bytes are the same; it may still be sent; and the key does not hold a stored failure.
 fn replay_is_safe(case: &Case) -> bool {
-    let window_has_room = case
-        .capability
-        .dedupe
-        .window()
-        .is_some_and(|window| case.key_age.saturating_add(case.request_timeout) <= window);
+    let window_has_room =
+        case.capability.dedupe.window().is_some_and(|window| {
+            case.key_age_now().saturating_add(case.request_timeout) <= window
+        });
     window_has_room
         && case.request_unchanged
         && !case.expired
@@ -193,7 +202,7 @@ fn absent(case: &Case) -> Verdict {
             empty_read: false,
         }; // 8
     }
-    if case.key_age >= retention {
+    if case.key_age_now() >= retention {
         return nothing_can_be_known(case); // the log has forgotten
     }
     if !case.capability.look_up.proves_absence() {

@@ -27,6 +27,7 @@ fn case(policy: Policy, dedupe: Dedupe, look_up: LookUp, evidence: Evidence) -> 
         evidence,
         cause: Doubt::Timeout,
         key_age: 5 * MINUTE,
+        since_read: Duration::ZERO,
         last_request_age: 5 * MINUTE,
         doubt_age: 5 * MINUTE,
         expired: false,
@@ -138,6 +139,7 @@ fn row_2_a_replay_needs_room_in_the_window_the_same_bytes_and_no_expiry() {
     });
     for spoil in [
         |c: &mut Case| c.key_age = Duration::from_secs(3591),
+        |c: &mut Case| c.since_read = Duration::from_secs(3291),
         |c: &mut Case| c.request_unchanged = false,
         |c: &mut Case| c.expired = true,
         |c: &mut Case| c.cause = Doubt::ReplayedFailure,
@@ -209,6 +211,11 @@ fn row_7_proved_absence_is_queued_again() {
     });
     undecidable(false, |p| Case {
         key_age: Duration::from_secs(86_400),
+        ..absent(p)
+    });
+    // it was young enough when the row was taken over, and was not when the log answered
+    undecidable(false, |p| Case {
+        since_read: Duration::from_secs(86_100),
         ..absent(p)
     });
     undecidable(false, |p| Case {

@@ -226,7 +226,10 @@ fn read(lane: &Lane, delivery: &Delivery) -> Result<(NewClaim, Request), Rejecti
 fn unstorable(error: &LedgerError) -> Rejection {
     let code = match error {
         LedgerError::Database(sqlx::Error::Database(error)) => error.code().unwrap_or_default(),
-        LedgerError::Database(_) | LedgerError::TooSlow | LedgerError::Schema(_) => "".into(),
+        LedgerError::Database(_)
+        | LedgerError::TooSlow
+        | LedgerError::Newer(_)
+        | LedgerError::Schema(_) => "".into(),
     };
     Rejection {
         reason: "unstorable",

@@ -108,21 +108,40 @@ struct Subscription {
     consumer: Consumer,
 }
 
+/// How a subscription ended.
+#[derive(Default)]
+struct Ended {
+    /// Deliveries that were acked.
+    acked: usize,
+    /// The broker sent something that the AMQP library cannot read.
+    unreadable: bool,
+}
+
 impl QueueReader {
     /// Reads, and opens again, until told to stop.
     pub async fn run(self, stop: CancellationToken) {
         let name = &self.lane.channel.name;
         let mut reconnect = Reconnect::default();
+        // A message whose properties are not UTF-8 ends the connection before anybody sees it, and
+        // the broker counts a delivery for everything that was under way. So as many as could be
+        // are then read one by one: it alone comes to the delivery limit, and to the dead letters.
+        let mut one_by_one = 0;
         while !stop.is_cancelled() {
-            match self.open().await {
+            match self.open(one_by_one > 0).await {
                 Ok(subscription) => {
                     self.attached(true);
                     tracing::info!(channel = %name, queue = %self.lane.channel.queue, "reading");
-                    let read_any = self.read(subscription, &stop).await;
+                    let ended = self.read(subscription, one_by_one, &stop).await;
                     self.attached(false);
-                    if read_any {
+                    if ended.acked > 0 {
                         reconnect.reset();
                     }
+                    one_by_one = if ended.unreadable && one_by_one == 0 {
+                        tracing::error!(channel = %name, "a message cannot be read; going on one by one until the broker gives it up at the delivery limit");
+                        usize::from(self.broker.prefetch)
+                    } else {
+                        one_by_one.saturating_sub(ended.acked)
+                    };
                     if !stop.is_cancelled() {
                         tracing::warn!(channel = %name, "the queue's stream ended; opening it again");
                     }
@@ -146,20 +165,20 @@ impl QueueReader {
         gauge.set(i64::from(yes));
     }
 
-    async fn open(&self) -> Result<Subscription, OpenError> {
-        match tokio::time::timeout(OPEN_LIMIT, self.subscribe()).await {
+    async fn open(&self, one_by_one: bool) -> Result<Subscription, OpenError> {
+        match tokio::time::timeout(OPEN_LIMIT, self.subscribe(one_by_one)).await {
             Ok(subscription) => subscription,
             Err(_) => Err(OpenError::TooSlow),
         }
     }
 
-    async fn subscribe(&self) -> Result<Subscription, OpenError> {
+    async fn subscribe(&self, one_by_one: bool) -> Result<Subscription, OpenError> {
         let channel = &self.lane.channel;
         let connection = connect(&self.broker, &format!("nuncio {}", channel.name)).await?;
         let amqp = connection.create_channel().await?;
         topology::declare(&amqp, &self.broker, channel).await?;
-        amqp.basic_qos(self.broker.prefetch, BasicQosOptions::default())
-            .await?;
+        let prefetch = if one_by_one { 1 } else { self.broker.prefetch };
+        amqp.basic_qos(prefetch, BasicQosOptions::default()).await?;
         let consumer = amqp
             .basic_consume(
                 channel.queue.as_str().into(),
@@ -175,16 +194,20 @@ impl QueueReader {
         })
     }
 
-    /// Reads one subscription to its end. Deliveries that were not claimed by then go back to the
-    /// queue with the connection. Says whether it had read anything.
-    async fn read(&self, mut subscription: Subscription, stop: &CancellationToken) -> bool {
+    /// Reads one subscription to its end, or, where messages are read one by one, so many of them.
+    /// Deliveries that were not claimed by then go back to the queue with the connection.
+    async fn read(
+        &self,
+        mut subscription: Subscription,
+        one_by_one: usize,
+        stop: &CancellationToken,
+    ) -> Ended {
         let mut waiting = VecDeque::new();
-        let mut read_any = false;
+        let mut ended = Ended::default();
         while self
-            .fill(&mut subscription.consumer, &mut waiting, stop)
+            .fill(&mut subscription.consumer, &mut waiting, &mut ended, stop)
             .await
         {
-            read_any = true;
             let Some(slots) = self.lane.take_slots(waiting.len().min(BATCH), stop).await else {
                 break;
             };
@@ -192,11 +215,23 @@ impl QueueReader {
             let Some(last) = batch.last().map(|delivery| delivery.delivery_tag) else {
                 continue;
             };
+            let taken = batch.len();
             if !self.intake.take(&self.lane, batch, slots, stop).await {
                 break;
             }
             if let Err(error) = super::batch::ack_up_to(&subscription.amqp, last).await {
                 tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
+                // The channel is no more: its stream says why, and ends.
+                while let Some(next) = tokio::select! {
+                    () = stop.cancelled() => None,
+                    next = subscription.consumer.next() => next,
+                } {
+                    ended.unreadable |= next.is_err_and(|error| is_unreadable(&error));
+                }
+                break;
+            }
+            ended.acked += taken;
+            if one_by_one > 0 && ended.acked >= one_by_one {
                 break;
             }
         }
@@ -208,7 +243,7 @@ impl QueueReader {
                 .await;
         }
         let _ = subscription.connection.close(200, "done".into()).await;
-        read_any
+        ended
     }
 
     /// Waits until there is at least one delivery, and takes what else is there already. `false`
@@ -217,6 +252,7 @@ impl QueueReader {
         &self,
         consumer: &mut Consumer,
         waiting: &mut VecDeque<Delivery>,
+        ended: &mut Ended,
         stop: &CancellationToken,
     ) -> bool {
         while let Some(rest) = self.lane.resting() {
@@ -230,18 +266,37 @@ impl QueueReader {
                 () = stop.cancelled() => return false,
                 next = consumer.next() => next,
             };
-            let Some(Ok(delivery)) = next else {
-                return false;
-            };
-            waiting.push_back(delivery);
+            match next {
+                Some(Ok(delivery)) => waiting.push_back(delivery),
+                Some(Err(error)) => {
+                    self.broke_off(&error, ended);
+                    return false;
+                }
+                None => return false,
+            }
         }
         while waiting.len() < BATCH {
             match consumer.next().now_or_never() {
                 Some(Some(Ok(delivery))) => waiting.push_back(delivery),
+                Some(Some(Err(error))) => {
+                    self.broke_off(&error, ended);
+                    break;
+                }
                 // The stream's end is found again when nothing waits any more.
-                Some(Some(Err(_)) | None) | None => break,
+                Some(None) | None => break,
             }
         }
         true
     }
+
+    /// Says why the broker ended the stream, which it tells once: deliveries unacked for too long,
+    /// a connection closed by an operator, a message that the AMQP library cannot read.
+    fn broke_off(&self, error: &lapin::Error, ended: &mut Ended) {
+        ended.unreadable = is_unreadable(error);
+        tracing::warn!(channel = %self.lane.channel.name, %error, "the stream ended");
+    }
+}
+
+fn is_unreadable(error: &lapin::Error) -> bool {
+    matches!(error.kind(), lapin::ErrorKind::ParsingError(_))
 }

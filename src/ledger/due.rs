@@ -21,6 +21,8 @@ pub struct DueRow {
     pub sends: u32,
     /// Which send key to use.
     pub generation: u32,
+    /// The provider that the ledger has for it.
+    pub provider: String,
     /// What the request under this send key looked like, unless none was made.
     pub request_hash: Option<Vec<u8>>,
     /// It was put back while in doubt, and is sent again all the same.
@@ -41,8 +43,8 @@ impl Ledger {
     /// claiming at the same moment are skipped.
     ///
     /// # Errors
-    /// When the database did not answer. Rows that were claimed all the same come back to the
-    /// resolver when their lease ends.
+    /// When the database did not answer. The rows may be claimed all the same:
+    /// [`Ledger::claimed_by`] with the same token then finds them.
     pub async fn claim_due(
         &self,
         channel: &Arc<str>,
@@ -69,7 +71,9 @@ impl Ledger {
                     attempt = n.attempt + 1,
                     sends = n.sends + (due.becomes = 'sending')::int,
                     owner = $3,
-                    provider = $4,
+                    -- Doubt stays with the provider that it is about until the new request is
+                    -- stamped: should we die before, its log is the one to ask.
+                    provider = case when n.doubt_since is null then $4 else n.provider end,
                     -- A row without a hash is given one before its request; empty until then.
                     request_hash = coalesce(n.request_hash, ''),
                     due_at = case when due.becomes = 'sending'
@@ -82,7 +86,7 @@ impl Ledger {
                 from due where n.id = due.id
                 returning
                     n.id, n.phase as "phase: Phase", n.key, n.recipient, n.content, n.stream, n.seq,
-                    n.send_at, n.given_expires_at, n.attempt, n.sends, n.generation,
+                    n.send_at, n.given_expires_at, n.attempt, n.sends, n.generation, n.provider,
                     n.request_hash as "request_hash!", n.doubt_since is not null as "in_doubt!"
                 "#,
                 &**channel,
@@ -114,6 +118,7 @@ impl Ledger {
                     attempt: count(row.attempt),
                     sends: count(row.sends),
                     generation: count(row.generation),
+                    provider: row.provider,
                     request_hash: Some(row.request_hash).filter(|hash| !hash.is_empty()),
                     in_doubt: row.in_doubt,
                 });
@@ -123,9 +128,60 @@ impl Ledger {
         .await
     }
 
-    /// Stores what the request of a held claim looks like, before it is made: under a new send key
-    /// (`new_key`) when another request is known under the present one. Says whether the claim is
-    /// still held.
+    /// What a try of [`Ledger::claim_due`] has claimed whose answer did not come: without this,
+    /// rows for which no request was made would be in doubt when their lease ends. The lease is
+    /// that of the try.
+    ///
+    /// # Errors
+    /// When the database did not answer; the call may be repeated.
+    pub async fn claimed_by(
+        &self,
+        channel: &Arc<str>,
+        token: Uuid,
+    ) -> Result<DuePage, LedgerError> {
+        self.run(async |connection| {
+            let rows = sqlx::query!(
+                r#"select id, key, recipient, content, stream, seq, send_at, given_expires_at,
+                          attempt, sends, generation, provider,
+                          request_hash as "request_hash!",
+                          doubt_since is not null as "in_doubt!"
+                   from notification
+                   where due_at is not null and phase = 'sending' and owner = $1 and channel = $2"#,
+                token,
+                &**channel,
+            )
+            .fetch_all(connection)
+            .await?;
+            let claimed = rows.into_iter().map(|row| DueRow {
+                notification: Notification {
+                    id: row.id,
+                    channel: channel.clone(),
+                    key: row.key,
+                    to: row.recipient,
+                    content: read_content(&row.content),
+                    send_at: row.send_at,
+                    expires_at: row.given_expires_at,
+                    stream: row.stream,
+                    seq: row.seq,
+                },
+                attempt: count(row.attempt),
+                sends: count(row.sends),
+                generation: count(row.generation),
+                provider: row.provider,
+                request_hash: Some(row.request_hash).filter(|hash| !hash.is_empty()),
+                in_doubt: row.in_doubt,
+            });
+            Ok(DuePage {
+                claimed: claimed.collect(),
+                expired: 0,
+            })
+        })
+        .await
+    }
+
+    /// Stores what the request of a held claim looks like and which provider gets it, before it is
+    /// made: under a new send key (`new_key`) when another request is known under the present one.
+    /// Says whether the claim is still held.
     ///
     /// # Errors
     /// When the database did not answer; no request may then be made.
@@ -133,6 +189,7 @@ impl Ledger {
         &self,
         id: Uuid,
         attempt: u32,
+        provider: &str,
         hash: [u8; 32],
         new_key: bool,
     ) -> Result<bool, LedgerError> {
@@ -140,6 +197,7 @@ impl Ledger {
             let done = sqlx::query!(
                 "update notification set
                     request_hash = $3,
+                    provider = $5,
                     generation = generation + $4::bool::int,
                     first_request_at = case when $4 then now() else first_request_at end
                  where id = $1 and attempt = $2 and phase = 'sending'",
@@ -147,6 +205,7 @@ impl Ledger {
                 i32::try_from(attempt).unwrap_or(i32::MAX),
                 &hash[..],
                 new_key,
+                provider,
             )
             .execute(connection)
             .await?;

@@ -43,6 +43,11 @@ pub enum LedgerError {
     /// No answer within the limit. The statement may have been carried out.
     #[error("the database did not answer within {} s", STATEMENT_LIMIT.as_secs())]
     TooSlow,
+    /// Somebody with a newer program was here.
+    #[error(
+        "the database's schema is newer than this program: it has migration {0}, which this program does not know; use a newer program"
+    )]
+    Newer(i64),
     /// The schema could not be brought up to date.
     #[error("the schema: {0}")]
     Schema(#[from] MigrateError),
@@ -55,6 +60,7 @@ impl LedgerError {
     pub fn may_pass(&self) -> bool {
         let error = match self {
             Self::TooSlow => return true,
+            Self::Newer(_) => return false,
             Self::Database(error)
             | Self::Schema(
                 MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
@@ -134,7 +140,10 @@ impl Ledger {
             ..Migrator::DEFAULT
         };
         migrator.set_locking(false);
-        migrator.run(&mut *transaction).await?;
+        match migrator.run(&mut *transaction).await {
+            Err(MigrateError::VersionMissing(version)) => return Err(LedgerError::Newer(version)),
+            applied => applied?,
+        }
         transaction.commit().await?;
         Ok(())
     }

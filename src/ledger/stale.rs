@@ -68,6 +68,27 @@ impl Ledger {
             .await
     }
 
+    /// Says, before a replay is made, that a request may be under way until the lease ends: "not
+    /// found" in the provider's log means nothing until the settle time after that. Says whether
+    /// the row is still held.
+    ///
+    /// # Errors
+    /// When the database did not answer; no request may then be made.
+    pub async fn announce(&self, id: Uuid, attempt: u32) -> Result<bool, LedgerError> {
+        self.run(async |connection| {
+            let done = sqlx::query!(
+                "update notification set last_request_at = due_at
+                 where id = $1 and attempt = $2 and phase = 'sending'",
+                id,
+                i32::try_from(attempt).unwrap_or(i32::MAX),
+            )
+            .execute(connection)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+        .await
+    }
+
     /// What [`Ledger::take_over`] would take, taken in a transaction that is rolled back.
     ///
     /// # Errors

@@ -51,11 +51,12 @@ pub(super) fn name(verdict: &Verdict) -> &'static str {
 /// The verdict as a change of phase, with its line of history. `requested`: a replay was made.
 pub(super) fn as_move(
     row: &StaleRow,
+    case: &Case,
     verdict: &Verdict,
     requested: bool,
     told: &str,
 ) -> Result<Move, IllegalMove> {
-    let change = Change::resolved(verdict, requested);
+    let change = Change::resolved(verdict, case.cause, requested);
     let change = Move::of(row.notification.id, row.attempt, Phase::Sending, change)?;
     let change = match verdict {
         Verdict::Sent {
@@ -77,7 +78,16 @@ pub(super) fn as_move(
 
 /// What was asked, what came back, and what follows.
 pub(super) fn tell(row: &StaleRow, case: &Case, verdict: &Verdict) -> String {
-    format!("{}: {}", asked(row, case), follows(case, verdict))
+    let replayed = match case.evidence {
+        // A replay came before this question, and taught what to ask next.
+        Evidence::LookUp(_) if case.cause != row.cause => format!(
+            "repeated the request to {} under the same key: {}; ",
+            row.provider,
+            doubt_words(case.cause)
+        ),
+        Evidence::LookUp(_) | Evidence::Replay(_) | Evidence::None => String::new(),
+    };
+    format!("{replayed}{}: {}", asked(row, case), follows(case, verdict))
 }
 
 fn asked(row: &StaleRow, case: &Case) -> String {

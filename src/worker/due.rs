@@ -22,13 +22,21 @@ const EVERY: Duration = Duration::from_millis(500);
 /// The most rows in one claim.
 const PAGE: usize = 200;
 
+/// One claim of due rows, with the slots that its rows are sent in.
+struct Try {
+    token: Uuid,
+    lease_ends: Instant,
+    slots: OwnedSemaphorePermit,
+}
+
 /// Claims due rows of a channel until told to stop.
 pub async fn claim_due_rows(lane: Arc<Lane>, ledger: Ledger, stop: CancellationToken) {
     let mut reconnect = Reconnect::default();
+    let mut unanswered = None;
     loop {
         let pause = match lane.resting() {
             Some(rest) => rest,
-            None => match pass(&lane, &ledger, &stop).await {
+            None => match pass(&lane, &ledger, &stop, &mut unanswered).await {
                 Ok(full) => {
                     reconnect.reset();
                     if full { Duration::ZERO } else { EVERY }
@@ -50,23 +58,42 @@ pub async fn claim_due_rows(lane: Arc<Lane>, ledger: Ledger, stop: CancellationT
     }
 }
 
-/// One look at the due rows of a channel. Says whether there may be more.
-async fn pass(lane: &Lane, ledger: &Ledger, stop: &CancellationToken) -> Result<bool, LedgerError> {
-    let Some(mut slots) = lane.take_slots(PAGE, stop).await else {
+/// One look at the due rows of a channel. Says whether there may be more. A claim without an answer
+/// stays in `unanswered`, and is asked about before another is made.
+async fn pass(
+    lane: &Lane,
+    ledger: &Ledger,
+    stop: &CancellationToken,
+    unanswered: &mut Option<Try>,
+) -> Result<bool, LedgerError> {
+    let channel = &lane.channel;
+    let answer = if let Some(earlier) = unanswered {
+        ledger.claimed_by(&channel.name, earlier.token).await
+    } else {
+        let Some(slots) = lane.take_slots(PAGE, stop).await else {
+            return Ok(false);
+        };
+        let wanted = slots.num_permits();
+        let new = unanswered.insert(Try {
+            token: Uuid::new_v4(),
+            lease_ends: Instant::now() + channel.lease,
+            slots,
+        });
+        let provider = &channel.provider.name;
+        ledger
+            .claim_due(&channel.name, provider, channel.lease, wanted, new.token)
+            .await
+    };
+    let page = answer?;
+    let Some(Try {
+        lease_ends,
+        mut slots,
+        ..
+    }) = unanswered.take()
+    else {
         return Ok(false);
     };
-    let channel = &lane.channel;
     let wanted = slots.num_permits();
-    let lease_ends = Instant::now() + channel.lease;
-    let page = ledger
-        .claim_due(
-            &channel.name,
-            &channel.provider.name,
-            channel.lease,
-            wanted,
-            Uuid::new_v4(),
-        )
-        .await?;
     let full = page.claimed.len() + page.expired == wanted;
     for (what, rows) in [("due", page.claimed.len()), ("expired", page.expired)] {
         if rows > 0 {
@@ -78,21 +105,24 @@ async fn pass(lane: &Lane, ledger: &Ledger, stop: &CancellationToken) -> Result<
     }
     for row in page.claimed {
         if let Some(slot) = slots.split(1) {
-            begin(lane, ledger, row, lease_ends, slot).await?;
+            begin(lane, ledger, row, lease_ends, slot).await;
         }
     }
     Ok(full)
 }
 
 /// Renders the request of a claimed row again. Where it differs from what is in the ledger (the
-/// configuration changed, or a new send key is due), the ledger is told before the request is made.
+/// configuration changed, or a new send key is due), the ledger is told before the request is made;
+/// a row of which it cannot be told goes back, and does not hold up the others.
+/// Another provider's log says nothing about a doubt that is this one's, even under the same bytes:
+/// it gets a send key of its own.
 async fn begin(
     lane: &Lane,
     ledger: &Ledger,
     row: DueRow,
     lease_ends: Instant,
     slot: OwnedSemaphorePermit,
-) -> Result<(), LedgerError> {
+) {
     let held = Held {
         id: row.notification.id,
         attempt: row.attempt,
@@ -102,7 +132,7 @@ async fn begin(
     let mut generation = row.generation;
     let mut rendered = lane.request(&row.notification, generation);
     if let (Ok(request), Some(known)) = (&rendered, &row.request_hash)
-        && request.hash()[..] != known[..]
+        && (request.hash()[..] != known[..] || row.provider != *lane.channel.provider.name)
     {
         generation += 1;
         rendered = lane.request(&row.notification, generation);
@@ -117,18 +147,31 @@ async fn begin(
             };
             lane.rest("a queued notification has no request under the present configuration");
             finish(lane, held, &outcome, slot).await;
-            return Ok(());
+            return;
         }
     };
     let new_key = generation != row.generation;
+    let provider = &*lane.channel.provider.name;
     let known = row.request_hash.is_some() && !new_key;
-    if !known
-        && !ledger
-            .stamp(held.id, row.attempt, request.hash(), new_key)
-            .await?
-    {
-        lane.metrics.moves_lost.inc();
-        return Ok(());
+    if !known {
+        let stamped = ledger.stamp(held.id, row.attempt, provider, request.hash(), new_key);
+        match stamped.await {
+            Ok(true) => {}
+            Ok(false) => {
+                lane.metrics.moves_lost.inc();
+                return;
+            }
+            Err(error) => {
+                lane.metrics.ledger_errors.inc();
+                let outcome = Outcome::NotSent {
+                    cause: NotSent::LeaseTooShort,
+                    retry_after: None,
+                    text: format!("the ledger could not be told of the request: {error}"),
+                };
+                finish(lane, held, &outcome, slot).await;
+                return;
+            }
+        }
     }
     let job = Job {
         held,
@@ -139,5 +182,4 @@ async fn begin(
     };
     // The receiver lives as long as the lane.
     let _ = lane.work.send(job).await;
-    Ok(())
 }

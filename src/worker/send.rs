@@ -33,7 +33,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
                 &lane.metrics,
             )
             .await
-            .without(&job.notification.to)
+            .without(&job.notification)
         };
         finish(&lane, job.held, &outcome, job.slot).await;
     }

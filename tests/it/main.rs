@@ -6,11 +6,21 @@
     reason = "what a test did not expect ends it, with a message"
 )]
 
+mod broker;
+mod cases;
 mod claim;
+mod demo;
 mod harness;
 mod harness_tests;
+mod http;
 mod in_flight;
+mod intake;
 mod kill;
+mod ledger;
+mod ops;
+mod proof;
 mod replay;
+mod replay_record;
+mod sandbox;
 mod shutdown;
 mod stalled;

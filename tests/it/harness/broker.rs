@@ -56,22 +56,30 @@ impl Broker {
 
     /// An AMQP channel on a connection of its own.
     pub async fn channel(&self) -> (Connection, AmqpChannel) {
-        let connection = Connection::connect(self.url.as_str(), ConnectionProperties::default())
+        self.try_channel()
             .await
-            .expect("the broker answers");
-        let channel = connection
-            .create_channel()
-            .await
-            .expect("the broker opens a channel");
-        (connection, channel)
+            .expect("the broker opens a channel")
+    }
+
+    /// As [`Broker::channel`], of a broker that may be away.
+    pub async fn try_channel(&self) -> lapin::Result<(Connection, AmqpChannel)> {
+        let properties = ConnectionProperties::default();
+        let connection = Connection::connect(self.url.as_str(), properties).await?;
+        let channel = connection.create_channel().await?;
+        Ok((connection, channel))
     }
 
     /// How many messages each of the test's queues has, dead-letter queues too. `None` where
     /// rabbitmqctl is not to be had, which alone tells what is unacked.
     pub async fn depths(&self) -> Option<BTreeMap<String, Depth>> {
         let ctl = environment::rabbitmqctl()?;
-        let vhost = self.url.path().trim_start_matches('/');
-        let list = ["-q", "list_queues", "-p", vhost, "--no-table-headers"];
+        let list = [
+            "-q",
+            "list_queues",
+            "-p",
+            self.vhost(),
+            "--no-table-headers",
+        ];
         let columns = ["name", "messages_ready", "messages_unacknowledged"];
         let listed = run(&ctl, &[&list[..], &columns[..]].concat()).await;
         let depth = |line: &str| {
@@ -83,6 +91,21 @@ impl Broker {
         };
         let ours = |line: &&str| line.starts_with(&self.prefix);
         Some(listed.lines().filter(ours).filter_map(depth).collect())
+    }
+
+    /// The virtual host.
+    pub fn vhost(&self) -> &str {
+        self.url.path().trim_start_matches('/')
+    }
+
+    /// Deletes a queue with all that is in it.
+    pub async fn delete_queue(&self, queue: &str) {
+        let (connection, channel) = self.channel().await;
+        channel
+            .queue_delete(queue.into(), QueueDeleteOptions::default())
+            .await
+            .expect("a queue can be deleted");
+        let _ = connection.close(200, "done".into()).await;
     }
 
     /// What a queue says of itself: messages ready, and consumers.

@@ -191,6 +191,16 @@ impl Config {
         self
     }
 
+    /// The URL of the broker, to change what stands in it.
+    pub fn broker_url(&mut self) -> &mut Url {
+        &mut self.broker
+    }
+
+    /// The URL of the database, to change what stands in it.
+    pub fn database_url(&mut self) -> &mut Url {
+        &mut self.database
+    }
+
     /// The queue of a channel.
     pub fn queue(&self, channel: &str) -> String {
         format!("{}nuncio.{channel}", self.prefix)

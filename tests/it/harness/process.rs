@@ -54,12 +54,23 @@ impl Scraped {
 
 impl Worker {
     pub(super) fn spawn(outputs: &Outputs, config: &Path, arguments: &[&str]) -> Self {
+        Self::spawn_with(outputs, config, arguments, &[])
+    }
+
+    /// In an environment with more in it.
+    pub(super) fn spawn_with(
+        outputs: &Outputs,
+        config: &Path,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Self {
         let (log, stderr) = outputs.file("nuncio-run");
         let child = Command::new(env!("CARGO_BIN_EXE_nuncio"))
             .arg("run")
             .arg("--config")
             .arg(config)
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
@@ -72,6 +83,11 @@ impl Worker {
             http: Http::new(),
             address: None,
         }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("the process has not ended")
     }
 
     /// What it has printed so far.
@@ -140,6 +156,16 @@ impl Worker {
         Scraped(text.lines().filter_map(sample).collect())
     }
 
+    /// The most memory that it has had resident until now, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        let id = self.child.id().expect("the process has not ended");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))
+            .expect("Linux tells about a process");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+        kib.expect("its peak of memory is among that")
+    }
+
     /// SIGKILL, and waits until it is gone.
     pub async fn kill(&mut self) {
         self.child
@@ -161,6 +187,21 @@ impl Worker {
     /// SIGCONT.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// How it has ended, if it has: a running one says `None`.
+    pub fn has_ended(&mut self) -> Option<Ended> {
+        let status = self.child.try_wait().expect("a child can be asked")?;
+        Some(ended(status, Vec::new(), self.log()))
+    }
+
+    /// Memory that it has in use, in bytes.
+    pub fn resident(&self) -> u64 {
+        let id = self.child.id().expect("the process has not ended");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("a process has its memory in its status") * 1024
     }
 
     /// SIGTERM, and waits for the end.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
+use super::frontend::Frontend;
 use super::wait::wait_until;
 
 /// What happens to bytes on their way.
@@ -39,6 +40,19 @@ struct Orders {
     trap: Option<(Arc<[u8]>, Then)>,
     /// Answers held by a trap that was sprung before this number may pass.
     let_go: u64,
+    /// Cut the first connection whose client runs a statement with this text.
+    statement: Option<(Cut, Arc<str>)>,
+    /// Clients speak the protocol of Postgres.
+    postgres: bool,
+}
+
+/// Where a connection to Postgres is cut around a statement. To the client both look the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The server never hears it.
+    Before,
+    /// The server has carried it out, and the answer is lost.
+    After,
 }
 
 /// What happens to the server's answer to a text.
@@ -76,6 +90,17 @@ enum Direction {
 impl Proxy {
     /// In front of an address.
     pub async fn before(server: SocketAddr) -> Self {
+        Self::listen(server, false).await
+    }
+
+    /// In front of the Postgres that a URL names, whose statements it then knows; see
+    /// [`Proxy::cut_around`].
+    pub async fn before_postgres(url: &Url) -> Self {
+        let found = url.socket_addrs(|| Some(5432));
+        Self::listen(found.expect("the host has an address")[0], true).await
+    }
+
+    async fn listen(server: SocketAddr, postgres: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener
             .local_addr()
@@ -85,6 +110,8 @@ impl Proxy {
             cuts: 0,
             trap: None,
             let_go: 0,
+            statement: None,
+            postgres,
         });
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::default());
@@ -143,6 +170,18 @@ impl Proxy {
             (self.shared.caught.load(Ordering::Acquire) > 0).then_some(())
         })
         .await;
+    }
+
+    /// Sets a trap: the connection on which a client next runs a statement that contains `text`, by
+    /// whatever name it was prepared, is cut.
+    pub fn cut_around(&self, cut: Cut, text: &str) {
+        self.orders
+            .send_modify(|orders| orders.statement = Some((cut, text.into())));
+    }
+
+    /// How often a trap has caught something.
+    pub fn caught(&self) -> u64 {
+        self.shared.caught.load(Ordering::Acquire)
     }
 
     fn trap(&self, text: &str, then: Then) {
@@ -234,6 +273,7 @@ impl Pump {
     async fn run(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut buffer = vec![0; 64 * 1024];
         let mut tail = Vec::new();
+        let mut frontend = Frontend::default();
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
             let bytes = &buffer[..read];
             if self.direction == Direction::ToServer {
@@ -241,6 +281,10 @@ impl Pump {
                     .from_clients
                     .fetch_add(read as u64, Ordering::AcqRel);
                 self.look_for_the_text(&mut tail, bytes);
+                if self.runs_the_statement(&mut frontend, bytes) {
+                    self.shared.caught.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
             } else if !self.passes_the_trap().await {
                 return;
             }
@@ -277,6 +321,30 @@ impl Pump {
                 .wait_for(|orders| orders.let_go > before)
                 .await
                 .is_ok()
+    }
+
+    /// Whether to cut here and now, since the client runs the statement that is waited for. A cut
+    /// after it is left to the other direction.
+    fn runs_the_statement(&self, frontend: &mut Frontend, bytes: &[u8]) -> bool {
+        if !self.watched.borrow().postgres {
+            return false;
+        }
+        let run = frontend.hear(bytes);
+        let mut sprung = None;
+        self.orders.send_if_modified(|orders| {
+            let has_it = |statement: &String| {
+                let wanted = orders.statement.as_ref();
+                wanted.is_some_and(|(_, text)| statement.contains(&**text))
+            };
+            if run.iter().any(has_it) {
+                sprung = orders.statement.take().map(|(cut, _)| cut);
+            }
+            sprung.is_some()
+        });
+        if sprung == Some(Cut::After) {
+            self.met.send_replace(Some(Then::Cut));
+        }
+        sprung == Some(Cut::Before)
     }
 
     /// Springs a trap whose text the client has just said; its end may have come in an earlier read.

@@ -94,6 +94,29 @@ impl World {
         Worker::spawn(&self.outputs, &self.file(config), arguments)
     }
 
+    /// As [`World::spawn`], in an environment with more in it.
+    pub fn spawn_with(
+        &self,
+        config: &Config,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Worker {
+        Worker::spawn_with(&self.outputs, &self.file(config), arguments, environment)
+    }
+
+    /// How many lines of all logs have this text.
+    pub fn said(&self, text: &str) -> u64 {
+        let all = self.outputs.all();
+        let lines = all.iter().flat_map(|(_, log)| log.lines());
+        lines.filter(|line| line.contains(text)).count() as u64
+    }
+
+    /// Bytes that programs have logged so far.
+    pub fn logged(&self) -> u64 {
+        let all = self.outputs.all();
+        all.iter().map(|(_, log)| log.len() as u64).sum()
+    }
+
     /// Runs `reconcile` to its end.
     pub async fn reconcile(&self, config: &Config, arguments: &[&str]) -> Ended {
         let file = self.file(config);
@@ -134,6 +157,17 @@ impl World {
             .await
             .expect("the broker confirms");
         Publisher::new(confirmed, connection, self.published.clone())
+    }
+
+    /// Remembers a message that a test has published by itself, so that an audit looks for it.
+    pub fn was_published(&self, channel: &str, body: &[u8]) {
+        let message = super::publisher::Message {
+            channel: channel.to_owned(),
+            body: body.to_vec(),
+            message_id: None,
+        };
+        let mut published = self.published.lock().expect("no holder of it panics");
+        published.push(message);
     }
 
     /// The reference under which the provider knows a notification's first send key.
