@@ -78,13 +78,12 @@ async fn for_every_request_a_third_session_sees_the_committed_claim() {
         .send_all((1..=100).map(|n| ("sms".into(), format!("order-{n}"))))
         .await;
     let worker = world.start(&config).await;
-    let rows = world.rest(100).await;
-    worker.stop().await;
-
-    assert!(rows.iter().all(|row| row.phase == Sent));
-    let seen = witness.seen.lock().unwrap();
-    assert_eq!(seen.len(), 100);
-    for claim in &*seen {
+    let seen = wait_until("the provider sees every request", async || {
+        let seen = witness.seen.lock().unwrap();
+        (seen.len() == 100).then(|| seen.clone())
+    })
+    .await;
+    for claim in &seen {
         let (phase, lease_left) = claim.as_ref().expect("a row for every request");
         assert_eq!(phase, "sending");
         assert!(
@@ -92,6 +91,9 @@ async fn for_every_request_a_third_session_sees_the_committed_claim() {
             "less than the request timeout is left: {lease_left}"
         );
     }
+    let rows = world.rest(100).await;
+    worker.stop().await;
+    assert!(rows.iter().all(|row| row.phase == Sent));
 }
 
 #[tokio::test]

@@ -24,7 +24,12 @@ async fn no_ack_waits_for_the_provider() {
     world
         .row_when("sent", "sms", "order-2", |row| row.phase == Sent)
         .await;
-    assert_eq!(world.row("sms", "order-1").await.phase, Sending);
+    let row = world.row("sms", "order-1").await;
+    assert_eq!(row.phase, Sending);
+    assert_eq!(
+        row.doubt_since, None,
+        "its request had ended when the second came"
+    );
     world.sandbox.release().await;
     world.rest(2).await;
     worker.stop().await;
@@ -58,6 +63,7 @@ async fn with_one_connection_requests_in_flight_hold_nothing_of_the_ledger() {
         .row_when("sent", "sms", "order-6", |row| row.phase == Sent)
         .await;
     worker.ready().await;
+    assert_eq!(world.sandbox.summary().await["holding"], 5);
     let (sessions, transactions): (i64, i64) = sqlx::query_as(
         "select count(*), count(*) filter (where state like 'idle in transaction%')
          from pg_stat_activity

@@ -1,5 +1,7 @@
 //! SIGTERM: what is in flight is finished and recorded, what was not begun goes back.
 
+use std::time::Duration;
+
 use nuncio::domain::phase::Phase::{Parked, Sending, Sent};
 use nuncio::domain::policy::Policy::{AtLeastOnce, AtMostOnce};
 use nuncio::sandbox::Fault;
@@ -78,8 +80,8 @@ async fn a_stop_in_mid_send_loses_nothing_and_sends_nothing_twice() {
 async fn a_ledger_that_does_not_answer_cannot_hold_up_the_stop_beyond_its_grace() {
     let world = World::new().await;
     let to_the_ledger = Proxy::before_url(&world.database.url).await;
-    let channel = Channel::new("once", AtMostOnce, Gives::Nothing).times("1s", "7s");
-    let config = world.config().channel(channel).grace("2s");
+    let channel = Channel::new("once", AtMostOnce, Gives::Nothing).times("4s", "60s");
+    let config = world.config().channel(channel).grace("5s");
     let proxied = config.clone().database_through(to_the_ledger.address);
     world.sandbox.script([("*", vec![Fault::Hang])]).await;
     let mut worker = world.start_as(&proxied, "worker").await;
@@ -98,6 +100,7 @@ async fn a_ledger_that_does_not_answer_cannot_hold_up_the_stop_beyond_its_grace(
 
     // Left in doubt, and not sent on a guess.
     to_the_ledger.cut();
+    world.let_pass(Duration::from_secs(60)).await;
     let worker = world.start(&config).await;
     world.rest(1).await;
     worker.stop().await;

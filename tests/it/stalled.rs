@@ -6,8 +6,9 @@ use nuncio::sandbox::Fault;
 
 use crate::harness::{Channel, Gives, Proxy, Row, Worker, World, wait_until};
 
-/// The shortest times that the configuration takes: these tests wait for a real lease to end.
-const SHORT: (&str, &str) = ("1s", "6100ms");
+/// About the shortest that the configuration takes: these tests wait for a real lease to end. The
+/// request must still be in flight when its worker is made to stand still.
+const SHORT: (&str, &str) = ("3s", "8100ms");
 
 #[tokio::test]
 async fn a_worker_that_wakes_up_after_its_lease_cannot_touch_the_attempt_of_another() {

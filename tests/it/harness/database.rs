@@ -85,6 +85,20 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Prints the rows, for a test that fails.
+    pub(super) fn show(&self) {
+        let url = self.url.clone();
+        let rows = aside(async move {
+            let mut session = PgConnection::connect(url.as_str()).await?;
+            super::rows::told(&mut session).await
+        });
+        for row in rows.unwrap_or_default() {
+            eprintln!("---- {row}");
+        }
+    }
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
         let drop = format!("drop database if exists {} with (force)", self.name);

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nuncio::domain::phase::Phase;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
 /// One notification's row.
@@ -86,6 +86,19 @@ pub(super) async fn quarantine(pool: &PgPool) -> Vec<Quarantined> {
         .fetch_all(pool)
         .await
         .expect("the ledger can be read")
+}
+
+/// The first rows and their history, without content, for a person.
+pub(super) async fn told(session: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "select format('%s %s: %s, attempt %s, sends %s, due %s, doubt %s since %s, %s',
+                n.channel, n.key, n.phase, n.attempt, n.sends, n.due_at, n.doubt_cause,
+                n.doubt_since, (select jsonb_agg(format('%s %s: %s', h.attempt, h.event, h.detail)
+                    order by h.id) from history h where h.notification_id = n.id))
+         from notification n order by (n.due_at is null), n.channel, n.key limit 30",
+    )
+    .fetch_all(session)
+    .await
 }
 
 /// Every column of every row and of all history, as text: equal exactly when nothing has changed.

@@ -254,6 +254,7 @@ impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.outputs.show();
+            self.database.show();
         } else {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
