@@ -169,6 +169,9 @@ async fn a_database_that_turned_read_only_acks_nothing_and_loses_nothing() {
         where datname = current_database() and application_name = 'nuncio';",
     )
     .await;
+    // One that only ever asks, on its only session.
+    let asks = super::open(&world, 1);
+    assert!(!asks.writable().await.expect("answered"));
     for i in 0..10 {
         publisher.send("sms", &format!("order-{i}")).await;
     }
@@ -192,6 +195,10 @@ async fn a_database_that_turned_read_only_acks_nothing_and_loses_nothing() {
     .execute(&mut session)
     .await
     .expect("it may be written again");
+    assert!(
+        asks.writable().await.expect("answered"),
+        "asked in the old session"
+    );
     worker.ready().await;
     world.rest(10).await;
     worker.ready().await;
