@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
@@ -13,6 +14,7 @@ use lapin::types::FieldTable;
 use lapin::{Channel as AmqpChannel, Connection, ConnectionProperties, Consumer};
 use secrecy::ExposeSecret;
 use thiserror::Error;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::Intake;
@@ -28,6 +30,10 @@ const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
 /// The most deliveries in one claim.
 const BATCH: usize = 500;
+
+/// Claims of one queue under way at once. With a second one, a message that comes while a commit is
+/// on its way to the disk does not wait for it; Postgres writes both commits together.
+const CLAIMS: usize = 2;
 
 /// Why a queue is not being read.
 #[derive(Debug, Error)]
@@ -100,6 +106,13 @@ pub struct QueueReader {
     pub intake: Intake,
     /// Whether the queue is being read at this moment.
     pub attached: Arc<AtomicBool>,
+}
+
+/// Deliveries with a slot each.
+struct Batch {
+    deliveries: Vec<Delivery>,
+    slots: OwnedSemaphorePermit,
+    last: u64,
 }
 
 struct Subscription {
@@ -179,25 +192,24 @@ impl QueueReader {
     /// queue with the connection. Says whether it had read anything.
     async fn read(&self, mut subscription: Subscription, stop: &CancellationToken) -> bool {
         let mut waiting = VecDeque::new();
-        let mut read_any = false;
-        while self
-            .fill(&mut subscription.consumer, &mut waiting, stop)
-            .await
-        {
-            read_any = true;
-            let Some(slots) = self.lane.take_slots(waiting.len().min(BATCH), stop).await else {
-                break;
-            };
-            let batch: Vec<Delivery> = waiting.drain(..slots.num_permits()).collect();
-            let Some(last) = batch.last().map(|delivery| delivery.delivery_tag) else {
-                continue;
-            };
-            if !self.intake.take(&self.lane, batch, slots, stop).await {
-                break;
-            }
-            if let Err(error) = super::batch::ack_up_to(&subscription.amqp, last).await {
-                tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
-                break;
+        let mut claims = FuturesOrdered::new();
+        let (mut read_any, mut reading, mut acking) = (false, true, true);
+        while reading || !claims.is_empty() {
+            tokio::select! {
+                Some((committed, last)) = claims.next() => {
+                    // An ack covers all before it, so none follows a batch that is not committed.
+                    acking = acking && committed && self.ack(&subscription.amqp, last).await;
+                    reading = reading && acking;
+                }
+                batch = self.next_batch(&mut subscription.consumer, &mut waiting, stop),
+                    if reading && claims.len() < CLAIMS =>
+                {
+                    match batch {
+                        Some(batch) => claims.push_back(self.claim(batch, stop)),
+                        None => reading = false,
+                    }
+                    read_any |= reading;
+                }
             }
         }
         if stop.is_cancelled() {
@@ -209,6 +221,49 @@ impl QueueReader {
         }
         let _ = subscription.connection.close(200, "done".into()).await;
         read_any
+    }
+
+    /// Brings a batch to the ledger: whether all of it is committed, and its last delivery.
+    async fn claim(&self, batch: Batch, stop: &CancellationToken) -> (bool, u64) {
+        let Batch {
+            deliveries,
+            slots,
+            last,
+        } = batch;
+        let committed = self.intake.take(&self.lane, deliveries, slots, stop).await;
+        (committed, last)
+    }
+
+    async fn ack(&self, amqp: &AmqpChannel, last: u64) -> bool {
+        match super::batch::ack_up_to(amqp, last).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
+                false
+            }
+        }
+    }
+
+    /// The next deliveries, as many as there are slots for. `None` at the end of the stream, or
+    /// when told to stop. May be dropped: what it has read by then stays in `waiting`.
+    async fn next_batch(
+        &self,
+        consumer: &mut Consumer,
+        waiting: &mut VecDeque<Delivery>,
+        stop: &CancellationToken,
+    ) -> Option<Batch> {
+        if !self.fill(consumer, waiting, stop).await {
+            return None;
+        }
+        let most = waiting.len().min(BATCH);
+        let slots = self.lane.take_slots_for(most, stop).await?;
+        let deliveries: Vec<Delivery> = waiting.drain(..slots.num_permits()).collect();
+        let last = deliveries.last()?.delivery_tag;
+        Some(Batch {
+            deliveries,
+            slots,
+            last,
+        })
     }
 
     /// Waits until there is at least one delivery, and takes what else is there already. `false`
