@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
@@ -13,6 +14,7 @@ use lapin::types::FieldTable;
 use lapin::{Channel as AmqpChannel, Connection, ConnectionProperties, Consumer};
 use secrecy::ExposeSecret;
 use thiserror::Error;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::Intake;
@@ -28,6 +30,10 @@ const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
 /// The most deliveries in one claim.
 const BATCH: usize = 500;
+
+/// Claims of one queue under way at once. With a second one, a message that comes while a commit is
+/// on its way to the disk does not wait for it; Postgres writes both commits together.
+const CLAIMS: usize = 2;
 
 /// Why a queue is not being read.
 #[derive(Debug, Error)]
@@ -100,6 +106,23 @@ pub struct QueueReader {
     pub intake: Intake,
     /// Whether the queue is being read at this moment.
     pub attached: Arc<AtomicBool>,
+}
+
+/// Deliveries with a slot each.
+struct Batch {
+    deliveries: Vec<Delivery>,
+    slots: OwnedSemaphorePermit,
+    last: u64,
+}
+
+/// A batch that was brought to the ledger.
+struct Claimed {
+    /// All of it is there.
+    committed: bool,
+    /// The delivery tag of its last delivery.
+    last: u64,
+    /// How many there were.
+    deliveries: usize,
 }
 
 struct Subscription {
@@ -204,35 +227,40 @@ impl QueueReader {
     ) -> Ended {
         let mut waiting = VecDeque::new();
         let mut ended = Ended::default();
-        while self
-            .fill(&mut subscription.consumer, &mut waiting, &mut ended, stop)
-            .await
-        {
-            let Some(slots) = self.lane.take_slots(waiting.len().min(BATCH), stop).await else {
-                break;
-            };
-            let batch: Vec<Delivery> = waiting.drain(..slots.num_permits()).collect();
-            let Some(last) = batch.last().map(|delivery| delivery.delivery_tag) else {
-                continue;
-            };
-            let taken = batch.len();
-            if !self.intake.take(&self.lane, batch, slots, stop).await {
-                break;
-            }
-            if let Err(error) = super::batch::ack_up_to(&subscription.amqp, last).await {
-                tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
-                // The channel is no more: its stream says why, and ends.
-                while let Some(next) = tokio::select! {
-                    () = stop.cancelled() => None,
-                    next = subscription.consumer.next() => next,
-                } {
-                    ended.unreadable |= next.is_err_and(|error| is_unreadable(&error));
+        let mut claims = FuturesOrdered::new();
+        let at_once = if one_by_one > 0 { 1 } else { CLAIMS };
+        let (mut reading, mut acking, mut channel_lost) = (true, true, false);
+        while reading || !claims.is_empty() {
+            tokio::select! {
+                Some(Claimed { committed, last, deliveries }) = claims.next() => {
+                    // An ack covers all before it, so none follows a batch that is not committed.
+                    acking = acking && committed;
+                    if acking && self.ack(&subscription.amqp, last).await {
+                        ended.acked += deliveries;
+                    } else {
+                        channel_lost |= acking;
+                        acking = false;
+                    }
+                    let enough = one_by_one > 0 && ended.acked >= one_by_one;
+                    reading = reading && acking && !enough;
                 }
-                break;
+                batch = self.next_batch(&mut subscription.consumer, &mut waiting, &mut ended, stop),
+                    if reading && claims.len() < at_once =>
+                {
+                    match batch {
+                        Some(batch) => claims.push_back(self.claim(batch, stop)),
+                        None => reading = false,
+                    }
+                }
             }
-            ended.acked += taken;
-            if one_by_one > 0 && ended.acked >= one_by_one {
-                break;
+        }
+        if channel_lost {
+            // The channel is no more: its stream says why, and ends.
+            while let Some(next) = tokio::select! {
+                () = stop.cancelled() => None,
+                next = subscription.consumer.next() => next,
+            } {
+                ended.unreadable |= next.is_err_and(|error| is_unreadable(&error));
             }
         }
         if stop.is_cancelled() {
@@ -244,6 +272,53 @@ impl QueueReader {
         }
         let _ = subscription.connection.close(200, "done".into()).await;
         ended
+    }
+
+    /// Brings a batch to the ledger.
+    async fn claim(&self, batch: Batch, stop: &CancellationToken) -> Claimed {
+        let deliveries = batch.deliveries.len();
+        let committed = self
+            .intake
+            .take(&self.lane, batch.deliveries, batch.slots, stop)
+            .await;
+        Claimed {
+            committed,
+            last: batch.last,
+            deliveries,
+        }
+    }
+
+    async fn ack(&self, amqp: &AmqpChannel, last: u64) -> bool {
+        match super::batch::ack_up_to(amqp, last).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(channel = %self.lane.channel.name, %error, "could not ack; the messages come again and are dropped as duplicates");
+                false
+            }
+        }
+    }
+
+    /// The next deliveries, as many as there are slots for. `None` at the end of the stream, or
+    /// when told to stop. May be dropped: what it has read by then stays in `waiting`.
+    async fn next_batch(
+        &self,
+        consumer: &mut Consumer,
+        waiting: &mut VecDeque<Delivery>,
+        ended: &mut Ended,
+        stop: &CancellationToken,
+    ) -> Option<Batch> {
+        if !self.fill(consumer, waiting, ended, stop).await {
+            return None;
+        }
+        let most = waiting.len().min(BATCH);
+        let slots = self.lane.take_slots_for(most, stop).await?;
+        let deliveries: Vec<Delivery> = waiting.drain(..slots.num_permits()).collect();
+        let last = deliveries.last()?.delivery_tag;
+        Some(Batch {
+            deliveries,
+            slots,
+            last,
+        })
     }
 
     /// Waits until there is at least one delivery, and takes what else is there already. `false`

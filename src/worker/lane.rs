@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::LINGER;
 use super::settler::Settler;
 use crate::config::Channel;
 use crate::domain::notification::Notification;
@@ -117,11 +118,43 @@ impl Lane {
         most: usize,
         stop: &CancellationToken,
     ) -> Option<OwnedSemaphorePermit> {
-        let free = self.slots.available_permits().clamp(1, most.max(1));
+        let mut slots = tokio::select! {
+            () = stop.cancelled() => return None,
+            slot = self.slots.clone().acquire_owned() => slot.ok()?,
+        };
+        self.fill_up(&mut slots, most);
+        Some(slots)
+    }
+
+    /// As [`Lane::take_slots`], for `most` messages that are waiting. Where few slots are free, the
+    /// messages must wait anyway: a moment more makes one claim out of several.
+    pub async fn take_slots_for(
+        &self,
+        most: usize,
+        stop: &CancellationToken,
+    ) -> Option<OwnedSemaphorePermit> {
+        let mut slots = self.take_slots(most, stop).await?;
+        let enough = most.min(self.channel.concurrency / 4);
+        if slots.num_permits() < enough {
+            let missing = enough - slots.num_permits();
+            let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+            let more = self.slots.clone().acquire_many_owned(missing);
+            if let Ok(Ok(more)) = tokio::time::timeout(LINGER, more).await {
+                slots.merge(more);
+            }
+            self.fill_up(&mut slots, most);
+        }
+        Some(slots)
+    }
+
+    /// Takes what is free.
+    fn fill_up(&self, slots: &mut OwnedSemaphorePermit, most: usize) {
+        let room = most.saturating_sub(slots.num_permits());
+        let free = self.slots.available_permits().min(room);
         let free = u32::try_from(free).unwrap_or(u32::MAX);
-        tokio::select! {
-            () = stop.cancelled() => None,
-            slots = self.slots.clone().acquire_many_owned(free) => slots.ok(),
+        // Nothing is lost if somebody else was quicker.
+        if let Ok(more) = self.slots.clone().try_acquire_many_owned(free) {
+            slots.merge(more);
         }
     }
 

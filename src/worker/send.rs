@@ -21,6 +21,7 @@ use crate::provider::{Provider, Request};
 /// message.
 pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
     while let Ok(job) = lane.jobs.recv().await {
+        let coming = lane.settler.expect();
         let outcome = if stop.is_cancelled() {
             not_begun(NotSent::ShuttingDown, "the worker was stopping")
         } else if !lease_covers(&job, lane.channel.provider.request_timeout) {
@@ -35,6 +36,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
             .await
             .without(&job.notification)
         };
+        drop(coming);
         finish(&lane, job.held, &outcome, job.slot).await;
     }
 }

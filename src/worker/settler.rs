@@ -1,10 +1,15 @@
 //! One writer for the decisions of a process: it writes whatever has come in since its last
 //! statement, so batches are one row when little happens and fill by themselves when much does.
+//!
+//! Without the two habits below all slots of a channel move in step: the first outcome of a batch
+//! is written alone, its slot is claimed with alone, and the 127 others wait for two commits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -12,6 +17,7 @@ use crate::ledger::Ledger;
 use crate::ledger::moves::Move;
 use crate::metrics::{Metrics, result};
 use crate::reconnect::Reconnect;
+use crate::worker::LINGER;
 
 /// The most moves in one statement.
 const BATCH: usize = 500;
@@ -29,7 +35,19 @@ pub struct Settled {
 
 /// Hands decisions to the writer. Cheap to clone; the writer ends when all clones are gone.
 #[derive(Clone)]
-pub struct Settler(mpsc::Sender<Settled>);
+pub struct Settler {
+    inbox: mpsc::Sender<Settled>,
+    coming: Arc<AtomicUsize>,
+}
+
+/// An outcome that is on its way, until this is dropped.
+pub struct Coming(Arc<AtomicUsize>);
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Settler {
     /// A settler, and its writer to be spawned.
@@ -38,20 +56,40 @@ impl Settler {
         metrics: Arc<Metrics>,
         abort: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let (sender, receiver) = mpsc::channel(BATCH);
+        let (inbox, receiver) = mpsc::channel(BATCH);
+        let coming = Arc::default();
         let writer = Writer {
             ledger,
             metrics,
             abort,
+            coming: Arc::clone(&coming),
         };
-        (Self(sender), writer.run(receiver))
+        (Self { inbox, coming }, writer.run(receiver))
+    }
+
+    /// Says that a request is being made, whose outcome will be handed over.
+    #[must_use]
+    pub fn expect(&self) -> Coming {
+        self.coming.fetch_add(1, Ordering::Relaxed);
+        Coming(self.coming.clone())
     }
 
     /// Hands over one decision.
     pub async fn settle(&self, settled: Settled) {
-        if self.0.send(settled).await.is_err() {
+        if self.inbox.send(settled).await.is_err() {
             // Only after the grace time: the row's lease ends and the resolver finds it.
             tracing::warn!("an outcome came after the end and is left to the resolver");
+        }
+    }
+}
+
+/// Frees the slots of a batch together, so that the next claim is not of the first of them alone.
+fn give_back(slots: impl Iterator<Item = OwnedSemaphorePermit>) {
+    let mut together: Option<OwnedSemaphorePermit> = None;
+    for slot in slots {
+        match &mut together {
+            Some(some) if Arc::ptr_eq(some.semaphore(), slot.semaphore()) => some.merge(slot),
+            Some(_) | None => together = Some(slot),
         }
     }
 }
@@ -60,17 +98,32 @@ struct Writer {
     ledger: Ledger,
     metrics: Arc<Metrics>,
     abort: CancellationToken,
+    coming: Arc<AtomicUsize>,
 }
 
 impl Writer {
     async fn run(self, mut inbox: mpsc::Receiver<Settled>) {
         let mut batch = Vec::with_capacity(BATCH);
         while inbox.recv_many(&mut batch, BATCH).await > 0 {
+            self.linger(&mut inbox, &mut batch).await;
             let moves: Vec<Move> = batch.iter().map(|settled| settled.change.clone()).collect();
             if let Some(took_place) = self.write(&moves).await {
                 self.count(&batch, &took_place);
             }
-            batch.clear();
+            give_back(batch.drain(..).map(|settled| settled.slot));
+        }
+    }
+
+    /// While more outcomes are coming than are in hand, waits a moment for them. A lone message
+    /// waits for nothing.
+    async fn linger(&self, inbox: &mut mpsc::Receiver<Settled>, batch: &mut Vec<Settled>) {
+        let until = Instant::now() + LINGER;
+        while batch.len() < BATCH && self.coming.load(Ordering::Relaxed) > batch.len() {
+            let room = BATCH - batch.len();
+            match timeout_at(until, inbox.recv_many(batch, room)).await {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return,
+            }
         }
     }
 
