@@ -60,6 +60,8 @@ pub enum NotSent {
     NotProcessed,
     /// The account, not the message, was refused: bad credentials, suspended, wrong URL, redirect.
     Account,
+    /// The provider has no form for it under the present configuration: no request was made.
+    NoForm,
     /// The lease would have ended before the request could: no request was made.
     LeaseTooShort,
     /// The worker was told to stop before the request began.
@@ -97,6 +99,7 @@ impl NotSent {
             Self::Throttled => "throttled",
             Self::NotProcessed => "not_processed",
             Self::Account => "account_refused",
+            Self::NoForm => "no_form",
             Self::LeaseTooShort => "lease_too_short",
             Self::ShuttingDown => "shutting_down",
         }
@@ -108,7 +111,11 @@ impl NotSent {
     pub const fn uses_an_attempt(self) -> bool {
         match self {
             Self::Throttled | Self::NotProcessed => true,
-            Self::Unreachable | Self::Account | Self::LeaseTooShort | Self::ShuttingDown => false,
+            Self::Unreachable
+            | Self::Account
+            | Self::NoForm
+            | Self::LeaseTooShort
+            | Self::ShuttingDown => false,
         }
     }
 }

@@ -95,14 +95,9 @@ impl Intake {
                 }
             }
         }
-        if !self.quarantine(lane, &rejected, stop).await {
-            // The rows of this batch are committed, so they are sent all the same; the batch comes
-            // again, as duplicates, and its bad messages with it.
-            hand_on(lane, jobs, began, &mut slots).await;
-            return false;
-        }
+        // What is claimed is sent, whatever becomes of the bad ones: their lease runs.
         hand_on(lane, jobs, began, &mut slots).await;
-        true
+        self.quarantine(lane, &rejected, stop).await
     }
 
     /// Claims, until the database says what holds. Repeats carry the same token, so a claim whose

@@ -28,6 +28,9 @@ use crate::worker::lane::Lane;
 /// for a broker that accepts the connection and then says nothing.
 const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
+/// How long the broker may take to hear that we leave.
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
 /// The most deliveries in one claim.
 const BATCH: usize = 500;
 
@@ -249,28 +252,39 @@ impl QueueReader {
                 {
                     match batch {
                         Some(batch) => claims.push_back(self.claim(batch, stop)),
-                        None => reading = false,
+                        // Claims under way may take long: nobody reads meanwhile.
+                        None => {
+                            reading = false;
+                            self.attached(false);
+                        }
                     }
                 }
             }
         }
         if channel_lost {
             // The channel is no more: its stream says why, and ends.
-            while let Some(next) = tokio::select! {
-                () = stop.cancelled() => None,
-                next = subscription.consumer.next() => next,
-            } {
-                ended.unreadable |= next.is_err_and(|error| is_unreadable(&error));
+            let end = async {
+                while let Some(next) = subscription.consumer.next().await {
+                    ended.unreadable |= next.is_err_and(|error| is_unreadable(&error));
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = tokio::time::timeout(OPEN_LIMIT, end) => {}
             }
         }
-        if stop.is_cancelled() {
-            let tag = subscription.consumer.tag();
-            let _ = subscription
-                .amqp
-                .basic_cancel(tag, BasicCancelOptions::default())
-                .await;
-        }
-        let _ = subscription.connection.close(200, "done".into()).await;
+        // As good as it goes: a broker that is silent may not hold up what comes after.
+        let close = async {
+            if stop.is_cancelled() {
+                let tag = subscription.consumer.tag();
+                let _ = subscription
+                    .amqp
+                    .basic_cancel(tag, BasicCancelOptions::default())
+                    .await;
+            }
+            let _ = subscription.connection.close(200, "done".into()).await;
+        };
+        let _ = tokio::time::timeout(CLOSE_LIMIT, close).await;
         ended
     }
 

@@ -141,11 +141,10 @@ async fn begin(
         Ok(request) => request,
         Err(wrong) => {
             let outcome = Outcome::NotSent {
-                cause: NotSent::Account,
+                cause: NotSent::NoForm,
                 retry_after: None,
-                text: format!("no request could be made: {wrong}"),
+                text: wrong.to_string(),
             };
-            lane.rest("a queued notification has no request under the present configuration");
             finish(lane, held, &outcome, slot).await;
             return;
         }

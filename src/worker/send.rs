@@ -178,6 +178,7 @@ fn not_sent_words(cause: NotSent) -> &'static str {
         NotSent::Throttled => "certainly not sent, the provider wants us to slow down",
         NotSent::NotProcessed => "certainly not sent, the provider did not process it",
         NotSent::Account => "certainly not sent, the provider refuses the account",
+        NotSent::NoForm => "certainly not sent, the provider has no form for it as configured now",
         NotSent::LeaseTooShort => "certainly not sent, no request was made",
         NotSent::ShuttingDown => "certainly not sent, no request was made",
     }

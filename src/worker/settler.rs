@@ -114,8 +114,8 @@ impl Writer {
         }
     }
 
-    /// While more outcomes are coming than are in hand, waits a moment for them. A lone message
-    /// waits for nothing.
+    /// While more outcomes are coming than are in hand, waits a moment for them: their slots are free
+    /// a moment later, no request waits.
     async fn linger(&self, inbox: &mut mpsc::Receiver<Settled>, batch: &mut Vec<Settled>) {
         let until = Instant::now() + LINGER;
         while batch.len() < BATCH && self.coming.load(Ordering::Relaxed) > batch.len() {
@@ -153,12 +153,23 @@ impl Writer {
     /// `sending` until its lease ends, and the resolver asks the provider about it.
     async fn one_by_one(&self, moves: &[Move]) -> HashSet<Uuid> {
         let mut took_place = HashSet::new();
+        let mut reconnect = Reconnect::default();
         for change in moves {
-            match self.ledger.apply(std::slice::from_ref(change)).await {
-                Ok(done) => took_place.extend(done),
-                Err(error) => {
-                    self.metrics.ledger_errors.inc();
+            loop {
+                let error = match self.ledger.apply(std::slice::from_ref(change)).await {
+                    Ok(done) => {
+                        took_place.extend(done);
+                        break;
+                    }
+                    Err(error) => error,
+                };
+                self.metrics.ledger_errors.inc();
+                if error.is_about_the_data() {
                     tracing::error!(%error, id = %change.id(), "an outcome cannot be written");
+                    break;
+                }
+                if !reconnect.pause(&self.abort).await {
+                    return took_place;
                 }
             }
         }
