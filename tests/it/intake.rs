@@ -261,14 +261,20 @@ async fn twenty_publishes_of_one_key_to_four_workers_are_one_send() {
     for worker in &mut workers {
         worker.ready().await;
     }
-    // All four stand before their claim, each with a fifth of the messages, until they may go on.
+    // All four stand before their claims (each may have two under way), each with a fifth of the
+    // messages, until they may go on.
     let mut barrier = world.database.session().await;
     run(&mut barrier, "begin; lock table notification in share mode").await;
     for _ in 0..20 {
         publisher.send("sms", "order-1").await;
     }
     wait_until("four workers stand before their claim", async || {
-        (waiting(&world).await == 4).then_some(())
+        let all_taken = Depth {
+            ready: 0,
+            unacked: 20,
+        };
+        let taken = depth(&world, &config).await == all_taken;
+        (taken && waiting(&world).await >= 4).then_some(())
     })
     .await;
     run(&mut barrier, "commit").await;
