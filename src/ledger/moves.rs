@@ -235,11 +235,10 @@ impl Ledger {
                     from u
                     where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
                         and (u.flags & 64 = 0 or coalesce(n.expires_at > now(), true))
-                    returning n.id, n.attempt
+                    returning n.id, n.attempt, u.actor, u.event, u.detail
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
-                    select moved.id, moved.attempt, u.actor, u.event, u.detail
-                    from moved join u using (id) where u.detail is not null
+                    select id, attempt, actor, event, detail from moved where detail is not null
                 )
                 select id from moved
                 "#,

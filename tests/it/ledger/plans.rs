@@ -5,8 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 
+use nuncio::domain::phase::Phase;
+use nuncio::domain::settle::Source;
+use nuncio::ledger::moves::Move;
+use uuid::Uuid;
+
 use super::super::harness::World;
-use super::execute;
+use super::{claim, execute, open};
 
 /// Most rows are at rest; of the open ones most are not due.
 const PAST: &str = "
@@ -133,4 +138,38 @@ async fn settling_goes_through_the_key_and_due_rows_through_the_index_of_open_ro
             "due rows, {mode}"
         );
     }
+}
+
+/// Sessions tell what they did when they end.
+async fn whole_reads(world: &World) -> i64 {
+    sqlx::query_scalar("select seq_scan from pg_stat_user_tables where relname = 'notification'")
+        .fetch_one(&world.database.pool)
+        .await
+        .expect("the statistics")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_statement_that_was_planned_on_an_empty_ledger_reads_all_of_it_later() {
+    let world = World::new().await;
+    let before = whole_reads(&world).await;
+    let ledger = open(&world, 1);
+    // Postgres settles for one plan after five executions.
+    for batch in 0..10 {
+        let claims: Vec<_> = (0..20).map(|i| claim(&format!("{batch}-{i}"))).collect();
+        let claimed = ledger.claim(&claims, Uuid::new_v4()).await;
+        claimed.expect("claimed");
+        let moves: Vec<_> = claims
+            .iter()
+            .map(|claim| {
+                Move::new(claim.notification.id, 1, Phase::Sending, Phase::Sent)
+                    .expect("legal")
+                    .proof(Source::Answer, None)
+            })
+            .collect();
+        assert_eq!(ledger.apply(&moves).await.expect("settled").len(), 20);
+        let again = ledger.claim(&claims, Uuid::new_v4()).await;
+        again.expect("found to be duplicates");
+    }
+    ledger.close().await;
+    assert_eq!(whole_reads(&world).await, before);
 }
