@@ -123,7 +123,7 @@ async fn look_up(channel: &Channel, client: &Client) -> Result<(), String> {
         .look_up(&question)
         .ok_or("the question cannot be put")?;
     let answer = client
-        .exchange(&request, provider.request_timeout)
+        .exchange(request, provider.request_timeout)
         .await
         .map_err(|failure| failure.to_string())?;
     match provider.adapter.found(&question, &answer) {

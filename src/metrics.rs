@@ -2,6 +2,7 @@
 //! never a recipient, a key or a provider's words.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -15,19 +16,54 @@ use prometheus_client::registry::Registry;
 
 use crate::ledger::health::OpenRows;
 
-/// A name out of the configuration, or out of a closed list.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Name(Arc<str>);
+/// A name out of the configuration, or out of a closed list. Made for every message, so neither
+/// kind is copied.
+#[derive(Clone, Debug)]
+pub enum Name {
+    /// From the configuration.
+    Given(Arc<str>),
+    /// From a closed list.
+    Fixed(&'static str),
+}
 
-impl From<&str> for Name {
-    fn from(name: &str) -> Self {
-        Self(name.into())
+impl Name {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Given(name) => name,
+            Self::Fixed(name) => name,
+        }
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl From<&Arc<str>> for Name {
+    fn from(name: &Arc<str>) -> Self {
+        Self::Given(Arc::clone(name))
+    }
+}
+
+impl From<&'static str> for Name {
+    fn from(name: &'static str) -> Self {
+        Self::Fixed(name)
     }
 }
 
 impl EncodeLabelValue for Name {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        (&*self.0).encode(encoder)
+        self.as_str().encode(encoder)
     }
 }
 
@@ -224,7 +260,7 @@ impl Metrics {
 
     /// Takes over a reading of the ledger.
     pub fn show(&self, rows: &OpenRows) {
-        let phase = |phase: &str| {
+        let phase = |phase: &'static str| {
             self.open_rows.get_or_create_owned(&ByPhase {
                 phase: phase.into(),
             })
@@ -239,9 +275,9 @@ impl Metrics {
         for row in &rows.in_doubt {
             self.in_doubt
                 .get_or_create_owned(&ByDoubt {
-                    channel: (&*row.channel).into(),
-                    phase: (&*row.phase).into(),
-                    cause: (&*row.cause).into(),
+                    channel: Name::Given(row.channel.as_str().into()),
+                    phase: Name::Given(row.phase.as_str().into()),
+                    cause: Name::Given(row.cause.as_str().into()),
                 })
                 .set(row.rows);
         }
@@ -261,15 +297,15 @@ impl Metrics {
 #[must_use]
 pub fn channel(channel: &Arc<str>) -> ByChannel {
     ByChannel {
-        channel: Name(channel.clone()),
+        channel: channel.into(),
     }
 }
 
 /// The label of one result on one channel.
 #[must_use]
-pub fn result(channel: &Arc<str>, result: &str) -> ByResult {
+pub fn result(channel: &Arc<str>, result: &'static str) -> ByResult {
     ByResult {
-        channel: Name(channel.clone()),
+        channel: channel.into(),
         result: result.into(),
     }
 }

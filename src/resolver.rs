@@ -282,7 +282,7 @@ impl Resolver {
                 text: "the claim would have ended first".into(),
             };
         }
-        attempt(&self.client, provider, request, &self.metrics).await
+        attempt(&self.client, provider, request.clone(), &self.metrics).await
     }
 
     async fn look_up(
@@ -304,7 +304,7 @@ impl Resolver {
             None => failed("the provider's log cannot be asked about this"),
             Some(request) => match self
                 .client
-                .exchange(&request, provider.request_timeout)
+                .exchange(request, provider.request_timeout)
                 .await
             {
                 Ok(answer) => provider.adapter.found(&question, &answer),

@@ -88,19 +88,13 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure`], by how far the request got. Texts hold no URL, header or body of ours.
-    pub async fn exchange(&self, request: &Request, limit: Duration) -> Result<Answer, Failure> {
-        let (url, headers) = request.on_the_wire();
-        let response = self
-            .0
-            .request(request.method.clone(), url)
-            .headers(headers)
-            .body(request.body.clone())
-            .timeout(limit)
-            .send()
-            .await
-            .map_err(|error| failure(error, limit))?;
+    pub async fn exchange(&self, request: Request, limit: Duration) -> Result<Answer, Failure> {
+        let mut request = request.on_the_wire();
+        *request.timeout_mut() = Some(limit);
+        let sent = self.0.execute(request).await;
+        let mut response = sent.map_err(|error| failure(error, limit))?;
         let status = response.status().as_u16();
-        let headers = response.headers().clone();
+        let headers = std::mem::take(response.headers_mut());
         let body = read(response, limit).await?;
         Ok(Answer {
             status,

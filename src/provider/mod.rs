@@ -99,25 +99,27 @@ pub struct Request {
 }
 
 impl Request {
-    /// URL and headers as they go out, credentials and all. Never to be printed.
+    /// The request as it goes out, credentials and all. Never to be printed.
     #[must_use]
-    pub fn on_the_wire(&self) -> (Url, HeaderMap) {
-        let (mut url, mut headers) = (self.url.clone(), self.headers.clone());
-        match &self.credentials {
+    pub fn on_the_wire(mut self) -> reqwest::Request {
+        match self.credentials {
             None => {}
             Some(Credentials::Header(name, value)) => {
-                headers.insert(name.clone(), value.clone());
+                self.headers.insert(name, value);
             }
             Some(Credentials::Query(secret)) => {
-                let own = url.query().filter(|query| !query.is_empty());
+                let own = self.url.query().filter(|query| !query.is_empty());
                 let query = match own {
                     Some(own) => format!("{own}&{}", secret.expose_secret()),
                     None => secret.expose_secret().to_owned(),
                 };
-                url.set_query(Some(&query));
+                self.url.set_query(Some(&query));
             }
         }
-        (url, headers)
+        let mut request = reqwest::Request::new(self.method, self.url);
+        *request.headers_mut() = self.headers;
+        *request.body_mut() = Some(self.body.into());
+        request
     }
 
     /// What "the same bytes" means for invariant 7: a SHA-256 over method, URL, headers and body.

@@ -30,7 +30,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
             attempt(
                 &lane.client,
                 &lane.channel.provider,
-                &job.request,
+                job.request,
                 &lane.metrics,
             )
             .await
@@ -45,7 +45,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
 pub async fn attempt(
     client: &Client,
     provider: &Provider,
-    request: &Request,
+    request: Request,
     metrics: &Metrics,
 ) -> Outcome {
     let began = Instant::now();
@@ -56,7 +56,7 @@ pub async fn attempt(
     metrics
         .request_seconds
         .get_or_create(&ByProvider {
-            provider: (&*provider.name).into(),
+            provider: (&provider.name).into(),
         })
         .observe(began.elapsed().as_secs_f64());
     outcome

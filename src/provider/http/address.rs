@@ -10,6 +10,8 @@ pub(super) struct Address {
     template: Template,
     /// Scheme, host and port as written: what every rendered URL must have.
     fixed: Url,
+    /// The whole URL, where it is the same for every message.
+    constant: Option<Url>,
 }
 
 impl Address {
@@ -46,7 +48,16 @@ impl Address {
             return Err("plain http:// shows credentials and messages to the network; use https://, or set allow_plain_http = true on the provider".into());
         }
         let template = Template::parse_url(source, variables)?;
-        Ok(Self { template, fixed })
+        let is_constant = template.is_constant();
+        let mut address = Self {
+            template,
+            fixed,
+            constant: None,
+        };
+        if is_constant {
+            address.constant = Some(address.render(&Value::UNDEFINED)?);
+        }
+        Ok(address)
     }
 
     /// Whether it reads one of these variables.
@@ -56,6 +67,9 @@ impl Address {
 
     /// The URL for one message.
     pub(super) fn render(&self, variables: &Value) -> Result<Url, String> {
+        if let Some(url) = &self.constant {
+            return Ok(url.clone());
+        }
         let text = self.template.text(variables)?.unwrap_or_default();
         let url = Url::parse(&text).map_err(|error| format!("not a URL: {error}"))?;
         // values are percent-encoded, so only `.` and `..` could still change where it leads

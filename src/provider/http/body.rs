@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::Value;
+use serde::Serialize;
 use toml_span::value::ValueInner;
 
 use super::escape::percent_encode;
@@ -26,6 +27,16 @@ pub(super) enum Json {
     Text(Template),
     Array(Vec<Json>),
     Object(BTreeMap<String, Json>),
+}
+
+/// A [`Json`] with its values, to be written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Rendered<'a> {
+    Fixed(&'a serde_json::Value),
+    Text(Value),
+    Array(Vec<Rendered<'a>>),
+    Object(BTreeMap<&'a str, Rendered<'a>>),
 }
 
 impl Body {
@@ -98,7 +109,7 @@ impl Body {
         match self {
             Self::None => Ok(Vec::new()),
             Self::Json(json) => {
-                let value = json.render(variables)?.unwrap_or_default();
+                let value = json.render(variables)?;
                 serde_json::to_vec(&value).map_err(|_| "cannot be written as JSON".to_owned())
             }
             Self::Form(fields) => {
@@ -132,30 +143,25 @@ impl Json {
     }
 
     /// `None` for a placeholder without a value: the field, or the element, is left out.
-    fn render(&self, variables: &Value) -> Result<Option<serde_json::Value>, String> {
+    fn render(&self, variables: &Value) -> Result<Option<Rendered<'_>>, String> {
         Ok(match self {
-            Self::Fixed(value) => Some(value.clone()),
-            Self::Text(template) => match template.value(variables)? {
-                Some(value) => {
-                    Some(serde_json::to_value(&value).map_err(|_| "cannot be written as JSON")?)
-                }
-                None => None,
-            },
+            Self::Fixed(value) => Some(Rendered::Fixed(value)),
+            Self::Text(template) => template.value(variables)?.map(Rendered::Text),
             Self::Array(items) => {
                 let mut array = Vec::with_capacity(items.len());
                 for item in items {
                     array.extend(item.render(variables)?);
                 }
-                Some(array.into())
+                Some(Rendered::Array(array))
             }
             Self::Object(fields) => {
-                let mut object = serde_json::Map::new();
+                let mut object = BTreeMap::new();
                 for (name, field) in fields {
                     if let Some(value) = field.render(variables)? {
-                        object.insert(name.clone(), value);
+                        object.insert(name.as_str(), value);
                     }
                 }
-                Some(object.into())
+                Some(Rendered::Object(object))
             }
         })
     }

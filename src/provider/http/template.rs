@@ -66,6 +66,8 @@ pub(super) struct Template {
 enum Form {
     /// No placeholder at all.
     Constant(String),
+    /// Exactly one `{{ name }}` or `{{ name.part }}`, as most are: looked up, nothing to evaluate.
+    Name(Vec<String>),
     /// Exactly one `{{ … }}`: keeps the value's type, and may have no value.
     Single(Expression<'static, 'static>),
     /// Text with placeholders.
@@ -80,12 +82,13 @@ impl Template {
             .and_then(|rest| rest.strip_suffix("}}"));
         let compiled = single.map(|inner| PLAIN.compile_expression_owned(inner.to_owned()));
         if let Some(Ok(expression)) = compiled {
-            let names = expression.undeclared_variables(true);
-            return Self {
-                form: Form::Single(expression),
-                names: names.into_iter().collect(),
-            }
-            .checked(variables);
+            let names: BTreeSet<_> = expression.undeclared_variables(true).into_iter().collect();
+            let name = single.map(str::trim).filter(|name| names.contains(*name));
+            let form = match name {
+                Some(name) => Form::Name(name.split('.').map(str::to_owned).collect()),
+                None => Form::Single(expression),
+            };
+            return Self { form, names }.checked(variables);
         }
         Self::compile(&PLAIN, source)?.checked(variables)
     }
@@ -140,6 +143,11 @@ impl Template {
         }
     }
 
+    /// Whether it says the same for every message.
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(self.form, Form::Constant(_))
+    }
+
     /// Whether it reads one of these variables.
     pub(super) fn reads(&self, variables: &[&str]) -> bool {
         self.names
@@ -170,16 +178,23 @@ impl Template {
     fn evaluate(&self, variables: &Value) -> Result<Option<Value>, Error> {
         match &self.form {
             Form::Constant(text) => Ok(Some(Value::from(text.as_str()))),
-            Form::Single(expression) => {
-                let value = expression.eval(variables.clone())?;
-                Ok((!value.is_undefined() && !value.is_none()).then_some(value))
+            Form::Name(path) => {
+                let value = path
+                    .iter()
+                    .try_fold(variables.clone(), |value, part| value.get_attr(part))?;
+                Ok(some(value))
             }
+            Form::Single(expression) => Ok(some(expression.eval(variables.clone())?)),
             Form::Text(environment) => {
                 let text = environment.get_template(NAME)?.render(variables.clone())?;
                 Ok(Some(Value::from(text)))
             }
         }
     }
+}
+
+fn some(value: Value) -> Option<Value> {
+    (!value.is_undefined() && !value.is_none()).then_some(value)
 }
 
 fn is_unset(variables: &Value, name: &str) -> bool {

@@ -130,7 +130,7 @@ async fn exchange(url: &str) -> Result<nuncio::provider::Answer, Failure> {
         .expect("rendered");
     let client = Client::new().expect("a client");
     client
-        .exchange(&request, channel.provider.request_timeout)
+        .exchange(request, channel.provider.request_timeout)
         .await
 }
 
