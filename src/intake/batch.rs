@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::decode::{Envelope, Rejection, decode};
+use crate::domain::notification::Notification;
 use crate::ledger::claim::{Claim, NewClaim};
 use crate::ledger::quarantine::Quarantined;
 use crate::ledger::{Ledger, LedgerError};
@@ -29,7 +30,6 @@ pub struct Intake {
 
 /// A delivery that could become a row.
 struct Candidate {
-    claim: NewClaim,
     request: Request,
     delivery: Delivery,
 }
@@ -51,31 +51,30 @@ impl Intake {
             .get_or_create(&label)
             .inc_by(batch.len() as u64);
         let mut rejected = Vec::new();
+        let mut claims = Vec::with_capacity(batch.len());
         let mut candidates = Vec::with_capacity(batch.len());
         for delivery in batch {
             match read(lane, &delivery) {
-                Ok((claim, request)) => candidates.push(Candidate {
-                    claim,
-                    request,
-                    delivery,
-                }),
+                Ok((claim, request)) => {
+                    claims.push(claim);
+                    candidates.push(Candidate { request, delivery });
+                }
                 Err(rejection) => rejected.push(quarantined(lane, &delivery, rejection)),
             }
         }
         let began = Instant::now();
-        let claims: Vec<NewClaim> = candidates.iter().map(|c| c.claim.clone()).collect();
         let Some(answers) = self.claim(lane, &claims, stop).await else {
             return false;
         };
         let mut jobs = Vec::with_capacity(candidates.len());
-        for (candidate, answer) in candidates.into_iter().zip(answers) {
+        for ((claim, candidate), answer) in claims.into_iter().zip(candidates).zip(answers) {
             let name = &lane.channel.name;
             lane.metrics
                 .claims
                 .get_or_create(&result(name, answered(&answer)))
                 .inc();
             match answer {
-                Ok(Claim::Claimed) => jobs.push(candidate),
+                Ok(Claim::Claimed) => jobs.push((claim.notification, candidate.request)),
                 Ok(Claim::Queued | Claim::Expired) => {}
                 Ok(Claim::Duplicate(_)) => {
                     lane.metrics.duplicates_dropped.get_or_create(&label).inc();
@@ -85,7 +84,7 @@ impl Intake {
                         reason: "key_conflict",
                         detail: format!(
                             "the key {} stands with other content: {standing} stands, {arrived} arrived",
-                            candidate.claim.notification.id
+                            claim.notification.id
                         ),
                     };
                     rejected.push(quarantined(lane, &candidate.delivery, rejection));
@@ -115,7 +114,7 @@ impl Intake {
         let token = Uuid::new_v4();
         let mut reconnect = Reconnect::default();
         loop {
-            match self.ledger.claim(claims, token).await {
+            match self.ledger.claim(&lane.terms, claims, token).await {
                 Ok(answers) => return Some(answers.into_iter().map(Ok).collect()),
                 Err(error) if error.is_about_the_data() && claims.len() == 1 => {
                     return Some(vec![Err(unstorable(&error))]);
@@ -176,23 +175,23 @@ pub async fn ack_up_to(amqp: &AmqpChannel, last: u64) -> lapin::Result<()> {
 
 async fn hand_on(
     lane: &Lane,
-    candidates: Vec<Candidate>,
+    claimed: Vec<(Arc<Notification>, Request)>,
     began: Instant,
     slots: &mut OwnedSemaphorePermit,
 ) {
-    for candidate in candidates {
+    for (notification, request) in claimed {
         let Some(slot) = slots.split(1) else {
             return;
         };
         let job = Job {
             held: Held {
-                id: candidate.claim.notification.id,
+                id: notification.id,
                 attempt: 1,
                 sends: 1,
                 in_doubt: false,
             },
-            notification: candidate.claim.notification,
-            request: candidate.request,
+            notification,
+            request,
             lease_ends: began + lane.channel.lease,
             slot,
         };
@@ -210,10 +209,7 @@ fn read(lane: &Lane, delivery: &Delivery) -> Result<(NewClaim, Request), Rejecti
     })?;
     let claim = NewClaim {
         notification: Arc::new(notification),
-        provider: channel.provider.name.clone(),
         request_hash: request.hash(),
-        lease: channel.lease,
-        expires_after: channel.expires_after,
     };
     Ok((claim, request))
 }

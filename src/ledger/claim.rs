@@ -11,19 +11,27 @@ use super::{Ledger, LedgerError, seconds};
 use crate::domain::notification::{Content, Notification};
 use crate::domain::phase::Phase;
 
+/// What all claims of a batch have in common. One value each: an array of equal ones would cost
+/// Postgres more than it says.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// The provider that they would be sent through.
+    pub provider: Arc<str>,
+    /// How long a claim is exclusively ours.
+    pub lease: Duration,
+    /// The age at which a notification expires, where the producer gave no time.
+    pub expires_after: Option<Duration>,
+}
+
 /// A notification that wants a row.
 #[derive(Clone)]
 pub struct NewClaim {
     /// What came from the queue.
     pub notification: Arc<Notification>,
-    /// The provider that it would be sent through.
-    pub provider: Arc<str>,
     /// What its request looks like.
     pub request_hash: [u8; 32],
-    /// How long the claim is exclusively ours.
-    pub lease: Duration,
-    /// The age at which it expires, where the producer gave no time.
-    pub expires_after: Option<Duration>,
 }
 
 /// What became of a [`NewClaim`].
@@ -54,7 +62,12 @@ impl Ledger {
     ///
     /// # Errors
     /// When the database did not answer; the rows may then be there, and the call may be repeated.
-    pub async fn claim(&self, batch: &[NewClaim], token: Uuid) -> Result<Vec<Claim>, LedgerError> {
+    pub async fn claim(
+        &self,
+        terms: &Terms,
+        batch: &[NewClaim],
+        token: Uuid,
+    ) -> Result<Vec<Claim>, LedgerError> {
         // Sorted, so that two batches with the same keys lock them in the same order.
         let mut order: Vec<usize> = (0..batch.len()).collect();
         order.sort_by_key(|&i| batch[i].notification.id);
@@ -63,7 +76,7 @@ impl Ledger {
             firsts.dedup_by_key(|i| batch[*i].notification.id);
             firsts
         };
-        let inserted = self.insert(batch, &firsts, token).await?;
+        let inserted = self.insert(terms, batch, &firsts, token).await?;
         let standing = if inserted.len() == firsts.len() {
             HashMap::new()
         } else {
@@ -98,6 +111,7 @@ impl Ledger {
 
     async fn insert(
         &self,
+        terms: &Terms,
         batch: &[NewClaim],
         rows: &[usize],
         token: Uuid,
@@ -105,7 +119,6 @@ impl Ledger {
         let each = || rows.iter().map(|&i| &batch[i]);
         let of = || each().map(|claim| &*claim.notification);
         let ids: Vec<Uuid> = of().map(|n| n.id).collect();
-        let channels: Vec<&str> = of().map(|n| &*n.channel).collect();
         let keys: Vec<&str> = of().map(|n| &*n.key).collect();
         let recipients: Vec<&str> = of().map(|n| &*n.to).collect();
         let contents: Vec<Vec<u8>> = of().map(|n| stored(&n.content)).collect();
@@ -113,10 +126,7 @@ impl Ledger {
         let seqs: Vec<Option<i64>> = of().map(|n| n.seq).collect();
         let send_ats: Vec<_> = of().map(|n| n.send_at).collect();
         let expires_ats: Vec<_> = of().map(|n| n.expires_at).collect();
-        let providers: Vec<&str> = each().map(|c| &*c.provider).collect();
         let hashes: Vec<&[u8]> = each().map(|c| &c.request_hash[..]).collect();
-        let leases: Vec<f64> = each().map(|c| seconds(c.lease)).collect();
-        let ages: Vec<Option<f64>> = each().map(|c| c.expires_after.map(seconds)).collect();
         self.run(async |connection| {
             let rows = sqlx::query!(
                 r#"
@@ -125,23 +135,21 @@ impl Ledger {
                     given_expires_at, expires_at, provider, request_hash,
                     phase, attempt, sends, owner, due_at, first_request_at, last_request_at, settled_at)
                 select
-                    u.id, u.channel, u.key, u.recipient, u.content, u.stream, u.seq, u.send_at,
-                    u.expires_at, p.expires_at, u.provider, u.request_hash,
+                    u.id, $10, u.key, u.recipient, u.content, u.stream, u.seq, u.send_at,
+                    u.expires_at, p.expires_at, $11, u.request_hash,
                     p.phase, p.now::int, p.now::int,
                     case when p.now then $14::uuid end,
-                    case p.phase when 'sending' then now() + make_interval(secs => u.lease)
+                    case p.phase when 'sending' then now() + make_interval(secs => $12)
                                  when 'queued' then u.send_at end,
                     case when p.now then now() end,
-                    case when p.now then now() + make_interval(secs => u.lease) end,
+                    case when p.now then now() + make_interval(secs => $12) end,
                     case when p.phase = 'expired' then now() end
-                from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
-                            $7::bigint[], $8::timestamptz[], $9::timestamptz[], $10::text[],
-                            $11::bytea[], $12::float8[], $13::float8[])
-                    as u(id, channel, key, recipient, content, stream, seq, send_at, expires_at,
-                         provider, request_hash, lease, age)
+                from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[],
+                            $6::bigint[], $7::timestamptz[], $8::timestamptz[], $9::bytea[])
+                    as u(id, key, recipient, content, stream, seq, send_at, expires_at, request_hash)
                 cross join lateral (
                     select coalesce(
-                        u.expires_at, greatest(u.send_at, now()) + make_interval(secs => u.age)
+                        u.expires_at, greatest(u.send_at, now()) + make_interval(secs => $13)
                     ) as expires_at
                 ) e
                 cross join lateral (
@@ -155,7 +163,6 @@ impl Ledger {
                 returning id, phase as "phase: Phase"
                 "#,
                 &ids,
-                &channels as &[&str],
                 &keys as &[&str],
                 &recipients as &[&str],
                 &contents,
@@ -163,10 +170,11 @@ impl Ledger {
                 &seqs as &[Option<i64>],
                 &send_ats as _,
                 &expires_ats as _,
-                &providers as &[&str],
                 &hashes as &[&[u8]],
-                &leases,
-                &ages as &[Option<f64>],
+                &*terms.channel,
+                &*terms.provider,
+                seconds(terms.lease),
+                terms.expires_after.map(seconds),
                 token,
             )
             .fetch_all(connection)

@@ -1,4 +1,5 @@
-//! Every change of phase after the first claim: one compare-and-set statement, in batches.
+//! Every change of phase after the first claim: a compare-and-set in batches. One statement carries
+//! any move; a shorter one carries what nearly every move is.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -161,8 +162,8 @@ impl Move {
 }
 
 impl Ledger {
-    /// Carries out a batch of moves in one statement and says which took place. A move whose row
-    /// is no longer at its attempt and phase changes nothing: somebody else decided.
+    /// Carries out a batch of moves and says which took place. A move whose row is no longer at
+    /// its attempt and phase changes nothing: somebody else decided.
     ///
     /// # Errors
     /// When the database did not answer. The moves may then have taken place; repeating them is
@@ -170,11 +171,57 @@ impl Ledger {
     pub async fn apply(&self, moves: &[Move]) -> Result<HashSet<Uuid>, LedgerError> {
         let mut sorted: Vec<&Move> = moves.iter().collect();
         sorted.sort_by_key(|m| m.id);
-        let each = || sorted.iter();
+        let (sent, other): (Vec<&Move>, Vec<&Move>) =
+            sorted.into_iter().partition(|m| m.is_plainly_sent());
+        let mut took_place = HashSet::with_capacity(moves.len());
+        if !sent.is_empty() {
+            took_place.extend(self.sent(&sent).await?);
+        }
+        if !other.is_empty() {
+            took_place.extend(self.change(&other).await?);
+        }
+        Ok(took_place)
+    }
+
+    /// What nearly every move is: an answer that proves acceptance, and nothing else to say. Writes
+    /// what [`Ledger::change`] would, for a tenth less of Postgres's time.
+    async fn sent(&self, moves: &[&Move]) -> Result<Vec<Uuid>, LedgerError> {
+        let ids: Vec<Uuid> = moves.iter().map(|m| m.id).collect();
+        let attempts: Vec<i32> = moves.iter().map(|m| m.attempt()).collect();
+        let provider_ids: Vec<Option<&str>> =
+            moves.iter().map(|m| m.provider_id.as_deref()).collect();
+        self.run(async |connection| {
+            sqlx::query_scalar!(
+                r#"
+                update notification n set
+                    phase = 'sent',
+                    due_at = null,
+                    settled_at = now(),
+                    doubt_since = null,
+                    doubt_cause = null,
+                    doubt_generation = null,
+                    settled_by = 'answer',
+                    provider_id = coalesce(u.provider_id, n.provider_id),
+                    checks = 0
+                from unnest($1::uuid[], $2::int[], $3::text[]) as u(id, attempt, provider_id)
+                where n.id = u.id and n.attempt = u.attempt and n.phase = 'sending'
+                returning n.id
+                "#,
+                &ids,
+                &attempts,
+                &provider_ids as &[Option<&str>],
+            )
+            .fetch_all(connection)
+            .await
+        })
+        .await
+    }
+
+    /// Any moves, in one statement.
+    async fn change(&self, moves: &[&Move]) -> Result<Vec<Uuid>, LedgerError> {
+        let each = || moves.iter();
         let ids: Vec<Uuid> = each().map(|m| m.id).collect();
-        let attempts: Vec<i32> = each()
-            .map(|m| i32::try_from(m.attempt).unwrap_or(i32::MAX))
-            .collect();
+        let attempts: Vec<i32> = each().map(|m| m.attempt()).collect();
         let froms: Vec<&str> = each().map(|m| m.from.as_str()).collect();
         let tos: Vec<&str> = each().map(|m| m.change.to.as_str()).collect();
         let waits: Vec<Option<f64>> = each().map(|m| m.change.wait.map(seconds)).collect();
@@ -191,22 +238,23 @@ impl Ledger {
         let provider_ids: Vec<Option<&str>> = each().map(|m| m.provider_id.as_deref()).collect();
         let flags: Vec<i32> = each().map(|m| m.flags()).collect();
         let texts: Vec<Option<&str>> = each().map(|m| m.text.as_deref()).collect();
-        let note = |m: &&&Move| m.note.clone();
-        let actors: Vec<Option<String>> = each().map(|m| note(&m).map(|n| n.actor)).collect();
-        let events: Vec<Option<&str>> = each().map(|m| m.note.as_ref().map(|n| n.event)).collect();
-        let details: Vec<Option<&str>> = each()
-            .map(|m| m.note.as_ref().map(|n| &*n.detail))
+        // Most moves have no note, so these are not one a row.
+        let noted: Vec<(Uuid, &Note)> = each()
+            .filter_map(|m| Some((m.id, m.note.as_ref()?)))
             .collect();
+        let noted_ids: Vec<Uuid> = noted.iter().map(|(id, _)| *id).collect();
+        let actors: Vec<&str> = noted.iter().map(|(_, note)| &*note.actor).collect();
+        let events: Vec<&str> = noted.iter().map(|(_, note)| note.event).collect();
+        let details: Vec<&str> = noted.iter().map(|(_, note)| &*note.detail).collect();
         self.run(async |connection| {
-            let rows = sqlx::query_scalar!(
+            sqlx::query_scalar!(
                 r#"
                 with u as (
                     select * from unnest(
                         $1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[], $6::bool[],
-                        $7::text[], $8::text[], $9::text[], $10::int[], $11::text[], $12::text[],
-                        $13::text[], $14::text[])
+                        $7::text[], $8::text[], $9::text[], $10::int[], $11::text[])
                     as u(id, attempt, was, becomes, wait, keeps_doubt, cause, source, provider_id,
-                         flags, said, actor, event, detail)
+                         flags, said)
                 ), moved as (
                     update notification n set
                         phase = u.becomes::phase,
@@ -235,10 +283,13 @@ impl Ledger {
                     from u
                     where n.id = u.id and n.attempt = u.attempt and n.phase = u.was::phase
                         and (u.flags & 64 = 0 or coalesce(n.expires_at > now(), true))
-                    returning n.id, n.attempt, u.actor, u.event, u.detail
+                    returning n.id, n.attempt
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
-                    select id, attempt, actor, event, detail from moved where detail is not null
+                    select moved.id, moved.attempt, h.actor, h.event, h.detail
+                    from unnest($12::uuid[], $13::text[], $14::text[], $15::text[])
+                        as h(id, actor, event, detail)
+                    join moved on moved.id = h.id
                 )
                 select id from moved
                 "#,
@@ -253,19 +304,36 @@ impl Ledger {
                 &provider_ids as &[Option<&str>],
                 &flags,
                 &texts as &[Option<&str>],
-                &actors as &[Option<String>],
-                &events as &[Option<&str>],
-                &details as &[Option<&str>],
+                &noted_ids,
+                &actors as &[&str],
+                &events as &[&str],
+                &details as &[&str],
             )
             .fetch_all(connection)
-            .await?;
-            Ok(rows.into_iter().collect())
+            .await
         })
         .await
     }
 }
 
 impl Move {
+    /// Whether all that it says is: this attempt's request was accepted.
+    fn is_plainly_sent(&self) -> bool {
+        let sent = Change {
+            source: Some(Source::Answer),
+            ..Change::to(Phase::Sent)
+        };
+        self.from == Phase::Sending
+            && self.change == sent
+            && !self.unless_expired
+            && self.text.is_none()
+            && self.note.is_none()
+    }
+
+    fn attempt(&self) -> i32 {
+        i32::try_from(self.attempt).unwrap_or(i32::MAX)
+    }
+
     /// The yes-or-no parts as one number a row, since each array costs on the way.
     fn flags(&self) -> i32 {
         [

@@ -11,6 +11,7 @@ use super::LINGER;
 use super::settler::Settler;
 use crate::config::Channel;
 use crate::domain::notification::Notification;
+use crate::ledger::claim::Terms;
 use crate::metrics::{self, Metrics};
 use crate::provider::client::Client;
 use crate::provider::{Message, Request, Unrenderable};
@@ -52,6 +53,8 @@ pub struct Job {
 pub struct Lane {
     /// Its configuration.
     pub channel: Arc<Channel>,
+    /// What its claims have in common.
+    pub terms: Terms,
     /// Free send slots. A claim is taken only with one in hand, so that what a crash can leave in
     /// doubt is bounded by the concurrency.
     pub slots: Arc<Semaphore>,
@@ -86,6 +89,12 @@ impl Lane {
         let (work, jobs) = async_channel::bounded(channel.concurrency);
         Self {
             slots: Arc::new(Semaphore::new(channel.concurrency)),
+            terms: Terms {
+                channel: channel.name.clone(),
+                provider: channel.provider.name.clone(),
+                lease: channel.lease,
+                expires_after: channel.expires_after,
+            },
             channel,
             work,
             jobs,

@@ -106,11 +106,18 @@ impl Writer {
         let mut batch = Vec::with_capacity(BATCH);
         while inbox.recv_many(&mut batch, BATCH).await > 0 {
             self.linger(&mut inbox, &mut batch).await;
-            let moves: Vec<Move> = batch.iter().map(|settled| settled.change.clone()).collect();
-            if let Some(took_place) = self.write(&moves).await {
-                self.count(&batch, &took_place);
+            let mut slots = Vec::with_capacity(batch.len());
+            let mut channels = Vec::with_capacity(batch.len());
+            let mut moves = Vec::with_capacity(batch.len());
+            for settled in batch.drain(..) {
+                moves.push(settled.change);
+                channels.push(settled.channel);
+                slots.push(settled.slot);
             }
-            give_back(batch.drain(..).map(|settled| settled.slot));
+            if let Some(took_place) = self.write(&moves).await {
+                self.count(&channels, &moves, &took_place);
+            }
+            give_back(slots.into_iter());
         }
     }
 
@@ -176,12 +183,12 @@ impl Writer {
         took_place
     }
 
-    fn count(&self, batch: &[Settled], took_place: &HashSet<Uuid>) {
-        for settled in batch {
-            if took_place.contains(&settled.change.id()) {
+    fn count(&self, channels: &[Arc<str>], moves: &[Move], took_place: &HashSet<Uuid>) {
+        for (channel, change) in channels.iter().zip(moves) {
+            if took_place.contains(&change.id()) {
                 self.metrics
                     .settled
-                    .get_or_create(&result(&settled.channel, settled.change.to().as_str()))
+                    .get_or_create(&result(channel, change.to().as_str()))
                     .inc();
             } else {
                 self.metrics.moves_lost.inc();

@@ -72,7 +72,7 @@ impl Statement {
         match self {
             Self::Claim => "insert into notification",
             Self::Due => "with due as",
-            Self::Settle => "as u(id, attempt, was",
+            Self::Settle => "as u(id, attempt",
             Self::TakeOver => "with stale as",
         }
     }

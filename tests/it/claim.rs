@@ -12,7 +12,7 @@ use nuncio::domain::notification::{Content, Notification};
 use nuncio::domain::phase::Phase::{Parked, Sending, Sent};
 use nuncio::domain::policy::Policy::{AtLeastOnce, AtMostOnce};
 use nuncio::ledger::Ledger;
-use nuncio::ledger::claim::{Claim, NewClaim};
+use nuncio::ledger::claim::{Claim, NewClaim, Terms};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
@@ -277,14 +277,17 @@ async fn in_one_batch_every_message_is_compared_with_what_stands_not_with_its_ne
             stream: None,
             seq: None,
         }),
-        provider: "p".into(),
         request_hash: [0; 32],
+    };
+    let terms = Terms {
+        channel: "sms".into(),
+        provider: "p".into(),
         lease: Duration::from_secs(60),
         expires_after: None,
     };
     let claim = async |texts: &[&str]| {
         let batch: Vec<_> = texts.iter().map(|text| wanted(text)).collect();
-        ledger.claim(&batch, Uuid::new_v4()).await.unwrap()
+        ledger.claim(&terms, &batch, Uuid::new_v4()).await.unwrap()
     };
     let conflict = |answer: &Claim| matches!(answer, Claim::Conflict { .. });
 

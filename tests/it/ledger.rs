@@ -13,7 +13,7 @@ use std::time::Duration;
 use nuncio::domain::identity::notification_id;
 use nuncio::domain::notification::{Content, Notification};
 use nuncio::ledger::Ledger;
-use nuncio::ledger::claim::NewClaim;
+use nuncio::ledger::claim::{NewClaim, Terms};
 
 use super::harness::{World, recipient};
 
@@ -39,8 +39,15 @@ fn claim(key: &str) -> NewClaim {
             stream: None,
             seq: None,
         }),
-        provider: "sms".into(),
         request_hash: [7; 32],
+    }
+}
+
+/// What the claims on channel `sms` have in common.
+fn terms() -> Terms {
+    Terms {
+        channel: "sms".into(),
+        provider: "sms".into(),
         lease: Duration::from_secs(60),
         expires_after: None,
     }

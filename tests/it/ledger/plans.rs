@@ -11,7 +11,7 @@ use nuncio::ledger::moves::Move;
 use uuid::Uuid;
 
 use super::super::harness::World;
-use super::{claim, execute, open};
+use super::{claim, execute, open, terms};
 
 /// Most rows are at rest; of the open ones most are not due.
 const PAST: &str = "
@@ -110,6 +110,7 @@ async fn settling_goes_through_the_key_and_due_rows_through_the_index_of_open_ro
     execute(&world, PAST).await;
     let mut session = world.database.session().await;
     let settle = statement("phase = u.becomes::phase");
+    let sent = statement("settled_by = 'answer'");
     let stale = statement("with stale as");
     let due = statement("with due as");
     let standing = statement("attempt, owner, recipient, content");
@@ -124,6 +125,8 @@ async fn settling_goes_through_the_key_and_due_rows_through_the_index_of_open_ro
         for rows in [1, 20, 200] {
             let found = indexes(&mut session, &settle, rows).await;
             assert_eq!(found, by_key, "settling {rows} rows, {mode}");
+            let found = indexes(&mut session, &sent, rows).await;
+            assert_eq!(found, by_key, "settling {rows} accepted rows, {mode}");
             let found = indexes(&mut session, &standing, rows).await;
             assert_eq!(found, by_key, "reading {rows} rows, {mode}");
         }
@@ -156,7 +159,7 @@ async fn no_statement_that_was_planned_on_an_empty_ledger_reads_all_of_it_later(
     // Postgres settles for one plan after five executions.
     for batch in 0..10 {
         let claims: Vec<_> = (0..20).map(|i| claim(&format!("{batch}-{i}"))).collect();
-        let claimed = ledger.claim(&claims, Uuid::new_v4()).await;
+        let claimed = ledger.claim(&terms(), &claims, Uuid::new_v4()).await;
         claimed.expect("claimed");
         let moves: Vec<_> = claims
             .iter()
@@ -167,7 +170,7 @@ async fn no_statement_that_was_planned_on_an_empty_ledger_reads_all_of_it_later(
             })
             .collect();
         assert_eq!(ledger.apply(&moves).await.expect("settled").len(), 20);
-        let again = ledger.claim(&claims, Uuid::new_v4()).await;
+        let again = ledger.claim(&terms(), &claims, Uuid::new_v4()).await;
         again.expect("found to be duplicates");
     }
     ledger.close().await;

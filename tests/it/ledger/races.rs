@@ -9,7 +9,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::super::harness::{World, wait_until};
-use super::{claim, open};
+use super::{claim, open, terms};
 
 fn sent(id: Uuid, attempt: u32) -> Move {
     Move::new(id, attempt, Phase::Sending, Phase::Sent)
@@ -33,7 +33,10 @@ async fn of_two_sessions_that_settle_one_attempt_one_wins() {
         let key = format!("order-{round}");
         let new = claim(&key);
         let id = new.notification.id;
-        let claimed = one.claim(&[new], Uuid::new_v4()).await.expect("claimed");
+        let claimed = one
+            .claim(&terms(), &[new], Uuid::new_v4())
+            .await
+            .expect("claimed");
         assert_eq!(claimed, [Claim::Claimed]);
         // Both stand at the row when the lock goes.
         let mut barrier = world.database.pool.begin().await.expect("a session");
@@ -83,7 +86,10 @@ async fn a_stale_attempt_or_another_phase_changes_nothing() {
     let ledger = open(&world, 1);
     let new = claim("order-1");
     let id = new.notification.id;
-    ledger.claim(&[new], Uuid::new_v4()).await.expect("claimed");
+    ledger
+        .claim(&terms(), &[new], Uuid::new_v4())
+        .await
+        .expect("claimed");
     world.let_pass(Duration::from_secs(61)).await;
     let taken = ledger
         .take_over(&["sms".into()], 10, Duration::from_secs(60), Uuid::new_v4())
@@ -131,12 +137,13 @@ async fn a_stale_attempt_or_another_phase_changes_nothing() {
 async fn claims_of_the_same_keys_in_opposite_order_do_not_deadlock() {
     let world = World::new().await;
     let (one, two) = (open(&world, 1), open(&world, 1));
+    let terms = terms();
     for round in 0..200 {
         let there: Vec<_> = (0..10).map(|i| claim(&format!("{round} {i}"))).collect();
         let back: Vec<_> = there.iter().rev().cloned().collect();
         let (there, back) = tokio::join!(
-            one.claim(&there, Uuid::new_v4()),
-            two.claim(&back, Uuid::new_v4())
+            one.claim(&terms, &there, Uuid::new_v4()),
+            two.claim(&terms, &back, Uuid::new_v4())
         );
         let (there, mut back) = (there.expect("no deadlock"), back.expect("no deadlock"));
         back.reverse();
@@ -159,10 +166,16 @@ async fn a_repeated_claim_is_ours_under_its_token_and_for_as_long_as_it_is_the_f
     let (ours, other) = (Uuid::new_v4(), Uuid::new_v4());
     let known = Claim::Duplicate(Phase::Sending);
     for _ in 0..3 {
-        let answers = ledger.claim(&batch, ours).await.expect("answered");
+        let answers = ledger
+            .claim(&terms(), &batch, ours)
+            .await
+            .expect("answered");
         assert_eq!(answers, [Claim::Claimed, Claim::Claimed, known.clone()]);
     }
-    let answers = ledger.claim(&batch, other).await.expect("answered");
+    let answers = ledger
+        .claim(&terms(), &batch, other)
+        .await
+        .expect("answered");
     assert_eq!(answers, [known.clone(), known.clone(), known.clone()]);
 
     // What has gone on since is not taken back: "a" is sent, "b" somebody else's by now.
@@ -172,7 +185,10 @@ async fn a_repeated_claim_is_ours_under_its_token_and_for_as_long_as_it_is_the_f
     let lease = Duration::from_secs(60);
     let taken = ledger.take_over(&["sms".into()], 10, lease, ours).await;
     assert_eq!(taken.expect("taken over").len(), 1);
-    let answers = ledger.claim(&batch, ours).await.expect("answered");
+    let answers = ledger
+        .claim(&terms(), &batch, ours)
+        .await
+        .expect("answered");
     let is_sent = Claim::Duplicate(Phase::Sent);
     assert_eq!(answers, [is_sent.clone(), known, is_sent]);
 }
@@ -182,7 +198,7 @@ async fn each_message_of_a_batch_is_compared_with_what_stands() {
     let world = World::new().await;
     let ledger = open(&world, 1);
     ledger
-        .claim(&[claim("a")], Uuid::new_v4())
+        .claim(&terms(), &[claim("a")], Uuid::new_v4())
         .await
         .expect("answered");
     let mut other = claim("a");
@@ -191,10 +207,65 @@ async fn each_message_of_a_batch_is_compared_with_what_stands() {
     other.notification = changed.into();
     let batch = [other.clone(), claim("a"), other];
     let answers = ledger
-        .claim(&batch, Uuid::new_v4())
+        .claim(&terms(), &batch, Uuid::new_v4())
         .await
         .expect("answered");
     assert!(matches!(answers[0], Claim::Conflict { .. }), "{answers:?}");
     assert_eq!(answers[1], Claim::Duplicate(Phase::Sending));
     assert_eq!(answers[2], answers[0], "the one before it does not stand");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acceptance_with_nothing_to_say_changes_a_row_as_one_with_a_note_does() {
+    let world = World::new().await;
+    let ledger = open(&world, 1);
+    let (brief, noted) = (claim("brief"), claim("noted"));
+    let (brief_id, noted_id) = (brief.notification.id, noted.notification.id);
+    let claimed = ledger
+        .claim(&terms(), &[brief, noted], Uuid::new_v4())
+        .await;
+    assert_eq!(claimed.expect("claimed"), [Claim::Claimed, Claim::Claimed]);
+    // As much as a row in `sending` can carry.
+    sqlx::query(
+        "update notification set attempt = 3, sends = 3, generation = 2, checks = 4, empty_reads = 1,
+            doubt_since = accepted_at, doubt_cause = 'timeout', doubt_generation = 1,
+            possible_duplicates = 1, provider_id = 'an older one', last_text = 'said before'",
+    )
+    .execute(&world.database.pool)
+    .await
+    .expect("the database takes it");
+    let sent = |id, provider_id: Option<&str>| {
+        Move::new(id, 3, Phase::Sending, Phase::Sent)
+            .expect("legal")
+            .proof(Source::Answer, provider_id.map(str::to_owned))
+    };
+    let stale = Move::new(brief_id, 2, Phase::Sending, Phase::Sent)
+        .expect("legal")
+        .proof(Source::Answer, None);
+    let none = ledger.apply(&[stale]).await.expect("answered");
+    assert!(none.is_empty(), "a stale attempt");
+    let moves = [
+        sent(brief_id, Some("theirs")),
+        sent(noted_id, Some("theirs")).note("worker", "outcome", "accepted".into()),
+    ];
+    let done = ledger.apply(&moves).await.expect("answered");
+    assert_eq!(done.len(), 2, "both in one batch");
+    let differing: Vec<String> = sqlx::query_scalar(
+        "select a.key from notification m, notification n,
+            jsonb_each_text(to_jsonb(m)) a, jsonb_each_text(to_jsonb(n)) b
+         where m.id = $1 and n.id = $2 and a.key = b.key and a.value is distinct from b.value
+         order by 1",
+    )
+    .bind(brief_id)
+    .bind(noted_id)
+    .fetch_all(&world.database.pool)
+    .await
+    .expect("the ledger can be read");
+    assert_eq!(
+        differing,
+        ["content", "id", "key", "recipient", "settled_at"],
+        "only what makes them two"
+    );
+    let again = ledger.apply(&moves).await.expect("answered");
+    assert!(again.is_empty(), "what rests is not moved");
 }

@@ -11,7 +11,7 @@ use nuncio::domain::outcome::Doubt;
 use nuncio::domain::phase::Phase;
 use nuncio::domain::settle::Source;
 use nuncio::ledger::Ledger;
-use nuncio::ledger::claim::{Claim, NewClaim};
+use nuncio::ledger::claim::{Claim, NewClaim, Terms};
 use nuncio::ledger::moves::{DoubtAfter, Move};
 use nuncio::ledger::row::Row;
 use nuncio::ledger::story::Filter;
@@ -85,15 +85,19 @@ pub fn notification(channel: &str, key: &str) -> Notification {
 impl Harness {
     /// A committed row, in `sending` unless the notification says otherwise.
     pub async fn accept(&self, notification: Notification) -> Uuid {
-        let id = notification.id;
+        let (id, channel) = (notification.id, notification.channel.clone());
         let claim = NewClaim {
             notification: Arc::new(notification),
-            provider: "gateway".into(),
             request_hash: [7; 32],
+        };
+        let terms = Terms {
+            channel,
+            provider: "gateway".into(),
             lease: LEASE,
             expires_after: None,
         };
-        let answers = self.ledger.claim(&[claim], Uuid::new_v4()).await.unwrap();
+        let answers = self.ledger.claim(&terms, &[claim], Uuid::new_v4()).await;
+        let answers = answers.unwrap();
         assert!(matches!(
             answers[0],
             Claim::Claimed | Claim::Queued | Claim::Expired
