@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
     /// Messages in each run, published before it.
-    #[arg(long, default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) messages: u64,
 
     /// Runs of each worker; the figures are medians.
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     pub(crate) rounds: u64,
 
     /// Requests under way at once.
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 512)]
     pub(crate) in_flight: usize,
 
     /// How long each run of the second part, at 200 messages/s, lasts. 0s leaves that part out.

@@ -9,7 +9,7 @@ use sqlx::postgres::PgPoolOptions;
 
 use crate::args::Line;
 use crate::broker;
-use crate::floor::{PREFETCH, http_client, post};
+use crate::floor::{PREFETCH, Provider};
 use crate::message::{CHANNEL, Message};
 
 const POOL: u32 = 16;
@@ -33,16 +33,16 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         .connect(&line.database)
         .await?;
     sqlx::raw_sql(TABLE).execute(&pool).await?;
-    let client = http_client()?;
+    let provider = Provider::new(&line.provider)?;
     let (_channel, mut deliveries) = broker::consume(&line.amqp, &line.queue, PREFETCH).await?;
     // Requests under way are bounded as in the others, or their connections would be a handicap.
     let slots = std::sync::Arc::new(tokio::sync::Semaphore::new(line.in_flight));
     while let Some(delivery) = deliveries.next().await {
         let delivery = delivery?;
         let slot = slots.clone().acquire_owned().await?;
-        let (pool, client, provider) = (pool.clone(), client.clone(), line.provider.clone());
+        let (pool, provider) = (pool.clone(), provider.clone());
         tokio::spawn(async move {
-            if let Err(error) = one(&pool, &client, &provider, &delivery).await {
+            if let Err(error) = one(&pool, &provider, &delivery).await {
                 eprintln!("naive: {error:#}");
             }
             drop(slot);
@@ -51,12 +51,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn one(
-    pool: &PgPool,
-    client: &reqwest::Client,
-    provider: &str,
-    delivery: &Delivery,
-) -> anyhow::Result<()> {
+async fn one(pool: &PgPool, provider: &Provider, delivery: &Delivery) -> anyhow::Result<()> {
     let message: Message<'_> = serde_json::from_slice(&delivery.data)?;
     let inserted = sqlx::query(
         "insert into naive (channel, key, content, state) values ($1, $2, $3::jsonb, 'sending')
@@ -68,7 +63,7 @@ async fn one(
     .execute(pool)
     .await?;
     if inserted.rows_affected() == 1 {
-        let id = post(client, provider, &delivery.data).await?;
+        let id = provider.send(&delivery.data).await?;
         sqlx::query(
             "update naive set state = 'sent', provider_id = $3, updated_at = now()
              where channel = $1 and key = $2",

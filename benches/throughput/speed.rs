@@ -42,8 +42,8 @@ pub(crate) async fn measure(
     let warm = messages / WARM_UP;
     let (first, began) = stub.reached(warm).await?;
     let before = cpu_times(&pids);
-    stub.reached(messages).await?;
     let mut ledger = bench.database.connect().await?;
+    stub.reached(messages).await?;
     while !database::all_settled(&mut ledger, worker.kind, messages).await? {
         anyhow::ensure!(
             began.elapsed() < Duration::from_secs(300),
