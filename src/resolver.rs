@@ -5,10 +5,11 @@
 //! run at once: each takes rows that no other is taking, and every write names its attempt.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt as _, StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -302,14 +303,22 @@ impl Resolver {
                 failed("look-ups rest: several failed in a row")
             }
             None => failed("the provider's log cannot be asked about this"),
-            Some(request) => match self
-                .client
-                .exchange(request, provider.request_timeout)
-                .await
-            {
-                Ok(answer) => provider.adapter.found(&question, &answer),
-                Err(failure) => failed(&failure.to_string()),
-            },
+            Some(request) => {
+                let asked = async {
+                    let limit = provider.request_timeout;
+                    match self.client.exchange(request, limit).await {
+                        Ok(answer) => provider.adapter.found(&question, &answer),
+                        Err(failure) => failed(&failure.to_string()),
+                    }
+                };
+                // One row's answer must not end the pass, and all passes after it.
+                let asked = AssertUnwindSafe(asked).catch_unwind().await;
+                asked.unwrap_or_else(|_| {
+                    failed(
+                        "nuncio panicked over the log's answer, a fault of ours: see its own log",
+                    )
+                })
+            }
         };
         brakes.looked_up(
             &provider.name,

@@ -15,6 +15,7 @@ use lapin::{Channel as AmqpChannel, Connection, ConnectionProperties, Consumer};
 use secrecy::ExposeSecret;
 use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::Intake;
@@ -30,6 +31,11 @@ const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
 /// How long the broker may take to hear that we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// After so long without a delivery the queue is subscribed to again. A broker does not always tell
+/// the consumers of a queue that it is deleted; nothing would declare it again, and producers could
+/// publish nothing, for as long as the connection stands.
+const RENEW_AFTER: Duration = Duration::from_secs(15);
 
 /// The most deliveries in one claim.
 const BATCH: usize = 500;
@@ -205,19 +211,49 @@ impl QueueReader {
         topology::declare(&amqp, &self.broker, channel).await?;
         let prefetch = if one_by_one { 1 } else { self.broker.prefetch };
         amqp.basic_qos(prefetch, BasicQosOptions::default()).await?;
-        let consumer = amqp
-            .basic_consume(
-                channel.queue.as_str().into(),
-                "".into(),
-                BasicConsumeOptions::default(),
-                FieldTable::default(),
-            )
-            .await?;
+        let consumer = self.consume(&amqp).await?;
         Ok(Subscription {
             connection,
             amqp,
             consumer,
         })
+    }
+
+    async fn consume(&self, amqp: &AmqpChannel) -> lapin::Result<Consumer> {
+        amqp.basic_consume(
+            self.lane.channel.queue.as_str().into(),
+            "".into(),
+            BasicConsumeOptions::default(),
+            FieldTable::default(),
+        )
+        .await
+    }
+
+    /// Subscribes again on the same channel, which fails if the queue is gone. The old subscription
+    /// ends first: an ack covers all deliveries with a lower tag, so those of two subscriptions must
+    /// not be mixed.
+    async fn renew(
+        &self,
+        subscription: &mut Subscription,
+        waiting: &mut VecDeque<Delivery>,
+        stop: &CancellationToken,
+    ) -> Result<(), OpenError> {
+        let Subscription { amqp, consumer, .. } = subscription;
+        let renewed = async {
+            let options = BasicCancelOptions::default();
+            amqp.basic_cancel(consumer.tag(), options).await?;
+            while let Some(delivery) = consumer.next().await {
+                waiting.push_back(delivery?);
+            }
+            *consumer = self.consume(amqp).await?;
+            Ok(())
+        };
+        tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            renewed = tokio::time::timeout(OPEN_LIMIT, renewed) => {
+                renewed.unwrap_or(Err(OpenError::TooSlow))
+            }
+        }
     }
 
     /// Reads one subscription to its end, or, where messages are read one by one, so many of them.
@@ -233,6 +269,7 @@ impl QueueReader {
         let mut claims = FuturesOrdered::new();
         let at_once = if one_by_one > 0 { 1 } else { CLAIMS };
         let (mut reading, mut acking, mut channel_lost) = (true, true, false);
+        let mut renewal = Instant::now() + RENEW_AFTER;
         while reading || !claims.is_empty() {
             tokio::select! {
                 Some(Claimed { committed, last, deliveries }) = claims.next() => {
@@ -250,6 +287,7 @@ impl QueueReader {
                 batch = self.next_batch(&mut subscription.consumer, &mut waiting, &mut ended, stop),
                     if reading && claims.len() < at_once =>
                 {
+                    renewal = Instant::now() + RENEW_AFTER;
                     match batch {
                         Some(batch) => claims.push_back(self.claim(batch, stop)),
                         // Claims under way may take long: nobody reads meanwhile.
@@ -257,6 +295,17 @@ impl QueueReader {
                             reading = false;
                             self.attached(false);
                         }
+                    }
+                }
+                () = tokio::time::sleep_until(renewal), if reading && claims.is_empty() => {
+                    renewal = Instant::now() + RENEW_AFTER;
+                    if !waiting.is_empty() {
+                        continue;
+                    }
+                    if let Err(error) = self.renew(&mut subscription, &mut waiting, stop).await {
+                        tracing::warn!(channel = %self.lane.channel.name, %error, "the queue cannot be subscribed to again");
+                        reading = false;
+                        self.attached(false);
                     }
                 }
             }

@@ -1,8 +1,10 @@
 //! Sending: a claimed job becomes a request, an outcome, a decision.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +44,9 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
 }
 
 /// Makes one request to a provider and reads what it taught. The only place that does.
+///
+/// A panic in here is a fault of ours over a request that may have been made: doubt. It ends neither
+/// the task, which is one of a fixed number, nor the pass of a resolver.
 pub async fn attempt(
     client: &Client,
     provider: &Provider,
@@ -49,10 +54,19 @@ pub async fn attempt(
     metrics: &Metrics,
 ) -> Outcome {
     let began = Instant::now();
-    let outcome = match client.exchange(request, provider.request_timeout).await {
-        Ok(answer) => provider.adapter.outcome(&answer),
-        Err(failure) => failure.into(),
+    let tried = async {
+        match client.exchange(request, provider.request_timeout).await {
+            Ok(answer) => provider.adapter.outcome(&answer),
+            Err(failure) => failure.into(),
+        }
     };
+    // What it leaves behind is dropped: nothing that a panic could have left half done is used again.
+    let tried = AssertUnwindSafe(tried).catch_unwind().await;
+    let outcome = tried.unwrap_or_else(|_| Outcome::Unknown {
+        cause: Doubt::Unintelligible,
+        look_after: None,
+        text: "nuncio panicked over it, which is a fault of ours: see the log".into(),
+    });
     metrics
         .request_seconds
         .get_or_create(&ByProvider {

@@ -50,14 +50,16 @@ impl Orders {
         }
     }
 
-    /// The schedule of a round: each kind in its turn, each round with the next seed.
+    /// The schedule of a round: each with the next seed, each kind in its turn. The kind is the
+    /// seed's, so that a run may be broken off and gone on with at the next seed.
     fn schedule(&self, round: u64) -> Schedule {
         if let Some(schedule) = &self.schedule {
             return schedule.clone();
         }
-        let turn = usize::try_from(round).expect("not so many") % draw::KINDS.len();
+        let seed = self.seed + round;
+        let turn = usize::try_from(seed).expect("not so many") % draw::KINDS.len();
         let kind = self.only.as_deref().unwrap_or(draw::KINDS[turn].name);
-        draw::schedule(kind, self.seed + round)
+        draw::schedule(kind, seed)
     }
 }
 

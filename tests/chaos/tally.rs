@@ -9,7 +9,7 @@ use crate::load::CHANNELS;
 use crate::witness::Seen;
 
 /// What workers say when a fault has reached them.
-const SAYINGS: [&str; 11] = [
+const SAYINGS: [&str; 12] = [
     "waiting for the database",
     "waiting for the broker",
     "not claimed yet",
@@ -18,6 +18,7 @@ const SAYINGS: [&str; 11] = [
     "due rows could not be claimed",
     "a resolver pass broke off",
     "the queue's stream ended",
+    "the queue cannot be subscribed to again",
     "the broker ended the stream",
     "delivery acknowledgement on channel",
     "the queue cannot be read",

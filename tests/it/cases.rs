@@ -5,3 +5,4 @@ mod isolation;
 mod keys;
 mod log;
 mod once;
+mod panic;

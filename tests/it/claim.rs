@@ -18,7 +18,7 @@ use sqlx::PgPool;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::harness::{Channel, Flow, Gives, Proxy, World, wait_until};
+use crate::harness::{Channel, Cut, Flow, Gives, Proxy, World, body, wait_until};
 
 /// A provider that, for each request, looks for its claim in a session of its own before it
 /// answers.
@@ -233,6 +233,56 @@ async fn a_claim_whose_commit_was_not_confirmed_is_found_to_be_ours_and_sent_onc
     assert_eq!((rows[0].phase, rows[0].attempt), (Sent, 1));
     assert_eq!(world.sandbox.so_far(rows[0].id).await.requests.len(), 1);
     world.audit(&config).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_due_rows_whose_commit_was_not_confirmed_is_found_to_be_ours_and_sent_once() {
+    for policy in [AtMostOnce, AtLeastOnce] {
+        let world = World::new().await;
+        let to_the_ledger = Proxy::before_postgres(&world.database.url).await;
+        let channel = Channel::new("sms", policy, Gives::Nothing);
+        let config = world.config().channel(channel);
+        let publisher = world.publisher(&config).await;
+        for n in 1..=5 {
+            let mut message = body("sms", &format!("order-{n}"));
+            message["send_at"] = json!(chrono::Utc::now() + chrono::TimeDelta::hours(1));
+            publisher.json("sms", &message).await;
+        }
+        // Takes them into the ledger, and is gone before they come due.
+        let worker = world.start_as(&config, "worker").await;
+        wait_until("all are queued", async || {
+            (world.rows().await.len() == 5).then_some(())
+        })
+        .await;
+        worker.stop().await;
+        sqlx::raw_sql("update notification set due_at = now()")
+            .execute(&world.database.pool)
+            .await
+            .unwrap();
+
+        // The first claim of due rows is carried out, and its answer is lost.
+        to_the_ledger.cut_around(Cut::After, "with due as");
+        let proxied = config.clone().database_through(to_the_ledger.address);
+        // No resolver: a row that were left to it would stay as it is.
+        let worker = world.start_as(&proxied, "worker").await;
+        to_the_ledger.has_caught().await;
+        let claimed = world.rows().await;
+        assert!(claimed.iter().all(|row| row.attempt == 1), "{claimed:#?}");
+
+        let rows = world.rest(5).await;
+        worker.stop().await;
+        assert_eq!(to_the_ledger.caught(), 1);
+        for row in &rows {
+            assert_eq!(
+                (row.phase, row.attempt, row.sends),
+                (Sent, 1, 1),
+                "{row:#?}"
+            );
+            assert_eq!(row.possible_duplicates, 0, "{row:#?}");
+            assert_eq!(world.sandbox.so_far(row.id).await.requests.len(), 1);
+        }
+        world.audit(&config).await;
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! provider and the real worker.
 
 mod account;
+mod certificate;
 mod connections;
 mod markers;
 mod stages;

@@ -1,6 +1,8 @@
 //! From RabbitMQ into the ledger: what is bad is kept once, what is good is sent once, and nothing
 //! is acked before the ledger has it.
 
+mod large;
+mod silent;
 mod unreadable;
 
 use lapin::BasicProperties;

@@ -50,6 +50,8 @@ pub struct Channel {
     pub retention: String,
     /// Where the provider is; the sandbox unless set.
     pub provider: Option<SocketAddr>,
+    /// `http`, or `https` where the provider's address speaks TLS.
+    pub scheme: &'static str,
     /// `quorum` or `classic`.
     pub queue_type: &'static str,
     /// More lines for `[channels.NAME]`.
@@ -75,6 +77,7 @@ impl Channel {
             settle: "1s".into(),
             retention: "1h".into(),
             provider: None,
+            scheme: "http",
             queue_type: "quorum",
             more: String::new(),
             more_of_provider: String::new(),
@@ -288,9 +291,10 @@ impl Config {
         writeln!(
             toml,
             "[{provider}]\nkind = \"http\"\nrequest_timeout = \"{}\"\n{dedupe}\n{}\n\
-             [{provider}.send]\nmethod = \"POST\"\nurl = \"http://{address}/send\"\n{key}\n{SEND}{}",
+             [{provider}.send]\nmethod = \"POST\"\nurl = \"{}://{address}/send\"\n{key}\n{SEND}{}",
             channel.request_timeout,
             channel.more_of_provider,
+            channel.scheme,
             (already.to_owned() + ANSWERS).replace("@", &provider),
         )
         .expect("a string takes everything");
@@ -304,7 +308,7 @@ impl Config {
             "{}settle = \"{}\"\nretention = \"{}\"",
             look_up
                 .replace("@", &provider)
-                .replace("ADDRESS", &address.to_string()),
+                .replace("ADDRESS", &format!("{}://{address}", channel.scheme)),
             channel.settle,
             channel.retention
         )
@@ -360,7 +364,7 @@ means = "replayed-failure"
 const BY_REFERENCE: &str = r#"
 [@.lookup]
 by = "reference"
-url = "http://ADDRESS/log?reference={{ send_key }}"
+url = "ADDRESS/log?reference={{ send_key }}"
 records = "$.records"
 reference = "$.reference"
 id = "$.id"
@@ -369,7 +373,7 @@ id = "$.id"
 const BY_RECIPIENT: &str = r#"
 [@.lookup]
 by = "recipient"
-url = "http://ADDRESS/log?to={{ to }}"
+url = "ADDRESS/log?to={{ to }}"
 records = "$.records"
 to = "$.to"
 at = "$.at"
