@@ -1,7 +1,7 @@
 //! From RabbitMQ into the ledger: what is bad is kept once, what is good is sent once, and nothing
 //! is acked before the ledger has it.
 
-mod unreadable;
+pub mod unreadable;
 
 use lapin::BasicProperties;
 use lapin::options::BasicPublishOptions;
