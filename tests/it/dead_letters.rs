@@ -321,13 +321,16 @@ async fn it_ends_with_what_was_there_when_it_began_though_each_comes_back_at_onc
             message.reject(for_good).await.expect("rejected");
         }
     });
-    dead_when(&world, &config, 5).await;
+    // More than are under way at once, so that some are back while others still wait.
+    let many = (5..300).map(|n| ("sms".to_owned(), format!("order-{n}")));
+    world.publisher(&config).await.send_all(many).await;
+    dead_when(&world, &config, 300).await;
     let done = redrive(&world, &config, &[]).await;
     assert_eq!(
         done.stdout,
-        format!("Moved 5 of 5 from {dead} to {queue}.\n")
+        format!("Moved 300 of 300 from {dead} to {queue}.\n")
     );
-    dead_when(&world, &config, 5).await;
+    dead_when(&world, &config, 300).await;
     refuser.abort();
     let _ = refuser.await;
 
