@@ -9,6 +9,7 @@
 mod broker;
 mod cases;
 mod claim;
+mod content;
 mod dead_letters;
 mod demo;
 mod harness;
