@@ -126,7 +126,7 @@ pub struct PublishArgs {
     /// Stable name of the notification; the same key twice is one notification.
     #[arg(long, required_unless_present = "json_body")]
     key: Option<String>,
-    /// Recipient: a number in E.164 form, or a mail address.
+    /// Recipient: a phone number with its country code, or a mail address.
     #[arg(long, required_unless_present = "json_body")]
     to: Option<String>,
     /// Plain text.
