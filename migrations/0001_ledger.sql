@@ -101,23 +101,47 @@ create table history (
 );
 create index history_of_notification on history (notification_id, id);
 
--- Messages that could not become a row, with their bytes and the reason. The same bytes on the same
--- queue for the same reason are one row, so a redelivery does not fill the table.
+-- Messages that could not become a row, with their bytes and the reason. The same message on the same
+-- queue for the same reason is one row, so a redelivery does not fill the table.
 create table quarantine (
-    id          bigint generated always as identity primary key,
-    queue       text not null,
-    reason      text not null,
-    detail      text not null,
-    -- Empty for a message over the size limit: then only size and hash are kept.
-    body        bytea not null,
-    body_size   bigint not null,
-    body_sha256 bytea not null,
-    message_id  text,
-    first_at    timestamptz not null default now(),
-    last_at     timestamptz not null default now(),
-    seen        bigint not null default 1,
+    id           bigint generated always as identity primary key,
+    queue        text not null,
+    reason       text not null,
+    detail       text not null,
+    -- Empty for a message over the size limit, of which only size and hash are kept, and once it is
+    -- released or dropped.
+    body         bytea not null,
+    body_size    bigint not null,
+    body_sha256  bytea not null,
+    -- What the broker said beside the body, as far as it can make a key.
+    message_id   text,
+    content_type text,
+    event_source text,
+    event_id     text,
+    -- SHA-256 over the body's hash and these four: two notifications may have equal bodies, and
+    -- their keys in the message id.
+    digest       bytea not null,
+    first_at     timestamptz not null default now(),
+    last_at      timestamptz not null default now(),
+    seen         bigint not null default 1,
+    -- A message that comes again is held again, whatever was decided before.
+    state        text not null default 'held',
 
     constraint seen_at_least_once check (seen >= 1),
-    constraint hash_is_sha256 check (octet_length(body_sha256) = 32),
-    unique (queue, body_sha256, reason)
+    constraint hashes_are_sha256 check (octet_length(body_sha256) = 32 and octet_length(digest) = 32),
+    constraint event_is_whole check ((event_source is null) = (event_id is null)),
+    constraint state_is_known check (state in ('held', 'released', 'dropped')),
+    constraint only_held_ones_keep_bytes check (state = 'held' or body = ''),
+    unique (queue, digest, reason)
 );
+
+-- What people did with it.
+create table quarantine_history (
+    id            bigint generated always as identity primary key,
+    quarantine_id bigint not null references quarantine (id) on delete cascade,
+    at            timestamptz not null default clock_timestamp(),
+    actor         text not null,
+    event         text not null,
+    detail        text not null
+);
+create index history_of_quarantined on quarantine_history (quarantine_id, id);

@@ -10,7 +10,7 @@ use nuncio::config::{self, Config};
 use nuncio::demo::{self, DemoArgs};
 use nuncio::intake::publish::{self, PublishArgs};
 use nuncio::ledger::Ledger;
-use nuncio::ops::{self, OpsError, Terminal, explain, list, resolve};
+use nuncio::ops::{self, OpsError, Terminal, explain, list, quarantine, redrive, resolve};
 use nuncio::plan::{self, PlanArgs};
 use nuncio::sandbox::{self, SandboxArgs};
 use nuncio::{check, telemetry};
@@ -58,6 +58,10 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Decides about one notification that waits for a person.
     Resolve(resolve::ResolveArgs),
+    /// Shows the messages that could not become a row, releases or drops them.
+    Quarantine(quarantine::QuarantineArgs),
+    /// Moves dead letters back to their queue.
+    Redrive(redrive::RedriveArgs),
     /// A local provider with programmable faults, for trying things out.
     Sandbox(SandboxArgs),
     /// The whole system on real services: losses, killed workers, and the table of what happened.
@@ -101,14 +105,30 @@ async fn command(cli: Cli) -> ExitCode {
             .await
         }
         Command::Explain(args) => {
-            by_hand(config(), async |ledger, channels, terminal| {
-                explain::run(ledger, channels, &args, terminal).await
+            by_hand(config(), async |ledger, config, terminal| {
+                let channels = config.channels.iter();
+                let channels: Vec<&str> = channels.map(|channel| &*channel.name).collect();
+                explain::run(ledger, &channels, &args, terminal).await
             })
             .await
         }
         Command::Resolve(args) => {
             by_hand(config(), async |ledger, _, terminal| {
                 resolve::run(ledger, &args, terminal).await
+            })
+            .await
+        }
+        Command::Quarantine(args) => {
+            by_hand(config(), async |ledger, config, terminal| {
+                let stop = app::stop_on_signal();
+                quarantine::run(ledger, config, &args, terminal, &stop).await
+            })
+            .await
+        }
+        Command::Redrive(args) => {
+            by_hand(config(), async |_, config, terminal| {
+                let stop = app::stop_on_signal();
+                redrive::run(config, &args, terminal, &stop).await
             })
             .await
         }
@@ -152,7 +172,7 @@ async fn with(
 /// One of the on-call's commands, at this process's terminal.
 async fn by_hand(
     config: Result<Config, ExitCode>,
-    run: impl AsyncFnOnce(&Ledger, &[&str], &mut Terminal<'_>) -> Result<u8, OpsError>,
+    run: impl AsyncFnOnce(&Ledger, &Config, &mut Terminal<'_>) -> Result<u8, OpsError>,
 ) -> ExitCode {
     let config = match config {
         Ok(config) => config,
@@ -163,18 +183,13 @@ async fn by_hand(
         Ok(ledger) => ledger,
         Err(error) => return fail(&error, ops::COULD_NOT),
     };
-    let channels: Vec<&str> = config
-        .channels
-        .iter()
-        .map(|channel| &*channel.name)
-        .collect();
     let (mut out, mut input) = (io::stdout().lock(), io::stdin().lock());
     let at_a_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let mut terminal = Terminal {
         out: &mut out,
         input: at_a_terminal.then_some(&mut input as &mut dyn BufRead),
     };
-    match run(&ledger, &channels, &mut terminal).await {
+    match run(&ledger, &config, &mut terminal).await {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&error, error.exit_code()),
     }

@@ -102,6 +102,7 @@ type Gauge64 = Gauge<f64, AtomicU64>;
 pub struct Metrics {
     registry: Registry,
     pub received: Family<ByChannel, Counter>,
+    pub sms_segments: Family<ByChannel, Counter>,
     pub claims: Family<ByResult, Counter>,
     pub duplicates_dropped: Family<ByChannel, Counter>,
     pub quarantined: Family<ByReason, Counter>,
@@ -140,6 +141,7 @@ impl Metrics {
         let mut metrics = Self {
             registry: Registry::with_prefix("nuncio"),
             received: Family::default(),
+            sms_segments: Family::default(),
             claims: Family::default(),
             duplicates_dropped: Family::default(),
             quarantined: Family::default(),
@@ -169,6 +171,11 @@ impl Metrics {
             "received",
             "Deliveries taken from the queue",
             self.received.clone(),
+        );
+        r.register(
+            "sms_segments",
+            "SMS that accepted texts are sent as: what a provider bills",
+            self.sms_segments.clone(),
         );
         r.register(
             "claims",

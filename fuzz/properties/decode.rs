@@ -5,8 +5,10 @@
 
 use nuncio::config::Channel;
 use nuncio::domain::identity::notification_id;
+use nuncio::domain::mailbox::{address, is_no_header, mailbox};
 use nuncio::domain::notification::{Kind, Notification};
-use nuncio::domain::recipient::canonical;
+use nuncio::domain::recipient::phone;
+use nuncio::domain::segments::segments;
 use nuncio::intake::decode::{BODY_LIMIT, Envelope, NAME_LIMIT, Rejection, decode};
 use nuncio::provider::Message;
 use serde_json::json;
@@ -52,8 +54,13 @@ fn is_in_order(channel: &Channel, read: &Notification) {
     assert_eq!(read.channel, channel.name);
     assert_eq!(read.id, notification_id(&channel.name, &read.key));
     assert!((1..=NAME_LIMIT).contains(&read.key.len()), "key's length");
+    let smtputf8 = channel.provider.smtputf8;
+    let canonical = match channel.kind {
+        Kind::Sms => phone(&read.to, channel.default_region),
+        Kind::Email => address(&read.to, smtputf8),
+    };
     assert!(
-        canonical(channel.kind, &read.to).as_ref() == Ok(&read.to),
+        canonical.as_ref() == Ok(&read.to),
         "a recipient that is not in canonical form"
     );
     assert_eq!(read.stream.is_some(), read.seq.is_some());
@@ -69,9 +76,21 @@ fn is_in_order(channel: &Channel, read: &Notification) {
     for line in [&content.subject, &content.from, &content.reply_to] {
         let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
         assert!(
-            !line.as_ref().is_some_and(|line| line.contains(breaks)),
+            !(line.as_ref()).is_some_and(|line| line.contains(breaks) || is_no_header(line)),
             "a line break in a header"
         );
+    }
+    match channel.kind {
+        Kind::Sms => {
+            let text = content.text.as_deref().unwrap_or_default();
+            assert!(segments(text) <= channel.max_segments, "too many segments");
+        }
+        Kind::Email => {
+            for given in [&content.from, &content.reply_to].into_iter().flatten() {
+                let canonical = mailbox(given, smtputf8);
+                assert!(canonical.as_ref() == Ok(given), "not one mailbox");
+            }
+        }
     }
     let stored = serde_json::to_string(content).expect("content has a JSON form");
     // A backslash of the content's own comes out doubled, so "\u0000" in its JSON is a NUL, mostly.
@@ -193,12 +212,21 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     (
         "bad_recipient",
-        "\"to\" is not a phone number in E.# form, such as +#",
+        "\"to\" is not one phone number that can be reached from abroad, such as +#; extensions and letters are none",
     ),
     (
         "bad_recipient",
-        "\"to\" is not a mail address in ASCII, such as ann@example.org",
+        "\"to\" is a phone number without a country code, and the channel has no default_region",
     ),
+    (
+        "bad_recipient",
+        "\"to\" is not one mail address, such as ann@example.org",
+    ),
+    (
+        "bad_recipient",
+        "\"to\" has letters beyond ASCII before the @, which the provider does not declare to take (smtputf#)",
+    ),
+    ("too_many_segments", "the text needs # SMS; at most #"),
     ("bad_stream", "stream has # bytes; # to #"),
     ("bad_stream", "stream and seq go together"),
     ("bad_content", "an SMS needs a text"),
@@ -207,6 +235,30 @@ const SENTENCES: &[(&str, &str)] = &[
     ("bad_content", "a mail needs a text or an html"),
     (
         "bad_content",
-        "subject, from or reply_to has a control character or line break",
+        "subject, from or reply_to has a control character, a line break or an encoded word (=?...?=)",
+    ),
+    (
+        "bad_content",
+        "\"from\" is not one mail address, such as ann@example.org",
+    ),
+    (
+        "bad_content",
+        "\"from\" has letters beyond ASCII before the @, which the provider does not declare to take (smtputf#)",
+    ),
+    (
+        "bad_content",
+        "\"from\" has a name that is not one: a comma, a colon and the like belong in quotes",
+    ),
+    (
+        "bad_content",
+        "\"reply_to\" is not one mail address, such as ann@example.org",
+    ),
+    (
+        "bad_content",
+        "\"reply_to\" has letters beyond ASCII before the @, which the provider does not declare to take (smtputf#)",
+    ),
+    (
+        "bad_content",
+        "\"reply_to\" has a name that is not one: a comma, a colon and the like belong in quotes",
     ),
 ];

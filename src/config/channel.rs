@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rlibphonenumber::Region;
+use toml_span::value::ValueInner;
+
 use super::process::amqp_name;
 use super::provider::{Listed, Providers};
 use super::section::Section;
@@ -13,6 +16,8 @@ use crate::domain::capability::Capability;
 use crate::domain::notification::Kind;
 use crate::domain::policy::Policy;
 use crate::domain::schedule::Schedule;
+use crate::domain::{mailbox, recipient};
+use crate::provider::Provider;
 
 const KINDS: &[(&str, Kind)] = &[("sms", Kind::Sms), ("email", Kind::Email)];
 const POLICIES: &[(&str, Policy)] = &[
@@ -27,6 +32,8 @@ const CONCURRENCY: usize = 64;
 const LEASE_BEYOND_TIMEOUT: Duration = Duration::from_secs(20);
 /// With the default pauses about an hour of "not now" before a notification is given up.
 const MAX_SENDS: u32 = 20;
+/// What gateways commonly take; a text that needs more is mostly a mistake, and each one costs.
+const MAX_SEGMENTS: u32 = 10;
 const RESOLVE_WITHIN: Duration = Duration::from_secs(3600);
 
 pub(super) fn read_all(file: &mut Section<'_, '_>, providers: &Providers) -> Vec<Arc<Channel>> {
@@ -96,6 +103,16 @@ fn read(
     let schedule = schedule(&mut section);
     let expires_after = section.optional("expires_after", duration);
     let from = section.optional("from", line);
+    let from = sender(&section, kind, provider.as_ref(), from);
+    let default_region = section.optional("default_region", region);
+    let max_segments = section.optional("max_segments", integer(1..=255));
+    if kind == Some(Kind::Email) {
+        for name in ["default_region", "max_segments"] {
+            if section.has_had(name) {
+                section.wrong(name, "is for channels of kind \"sms\"");
+            }
+        }
+    }
     section.finish();
     Some(Channel {
         name: name.into(),
@@ -111,6 +128,8 @@ fn read(
         schedule,
         resolve_within,
         expires_after,
+        default_region,
+        max_segments: max_segments.unwrap_or(MAX_SEGMENTS),
         from,
     })
 }
@@ -126,6 +145,37 @@ fn listed<'p>(section: &mut Section<'_, '_>, providers: &'p Providers) -> Option
         section.wrong("provider", message);
     }
     listed
+}
+
+/// What a mail channel sends from stands in a header, as a message's own `from` does.
+fn sender(
+    section: &Section<'_, '_>,
+    kind: Option<Kind>,
+    provider: Option<&Provider>,
+    from: Option<String>,
+) -> Option<String> {
+    let from = from?;
+    if kind != Some(Kind::Email) {
+        return Some(from);
+    }
+    let smtputf8 = provider.is_some_and(|provider| provider.smtputf8);
+    match mailbox::mailbox(&from, smtputf8) {
+        _ if mailbox::is_no_header(&from) => {
+            section.wrong("from", "has a line break or an encoded word (=?...?=)");
+            None
+        }
+        Ok(canonical) => Some(canonical),
+        Err(wrong) => {
+            section.wrong("from", wrong);
+            None
+        }
+    }
+}
+
+fn region(value: ValueInner<'_>) -> Result<Region, String> {
+    let code = string(value)?;
+    recipient::region(&code)
+        .ok_or_else(|| format!("expected a region of two letters, such as \"GB\", found {code:?}"))
 }
 
 fn check_lease(section: &Section<'_, '_>, lease: Duration, request_timeout: Duration) {

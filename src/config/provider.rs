@@ -76,6 +76,7 @@ fn read(name: String, place: Place, mut section: Section<'_, '_>) -> Listed {
             .optional("allow_plain_http", boolean)
             .unwrap_or_default(),
     };
+    let smtputf8 = section.optional("smtputf8", boolean).unwrap_or_default();
     let own = kind.map(|read| read(&mut section, &common));
     let capability = own.as_ref().and_then(|own| own.capability);
     if let Some(capability) = capability {
@@ -92,6 +93,7 @@ fn read(name: String, place: Place, mut section: Section<'_, '_>) -> Listed {
             name: name.into(),
             adapter,
             request_timeout: common.request_timeout,
+            smtputf8,
         }),
     }
 }

@@ -80,6 +80,11 @@ impl<'r, 'de> Section<'r, 'de> {
         self.table.contains_key(name)
     }
 
+    /// Whether the key is in the file, taken or not.
+    pub(crate) fn has_had(&self, name: &str) -> bool {
+        self.offsets.contains_key(name)
+    }
+
     /// Whether the key is there and holds a table.
     pub(crate) fn has_table(&self, name: &str) -> bool {
         self.table

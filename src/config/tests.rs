@@ -293,3 +293,71 @@ fn a_capability_is_told_in_words() {
         ]
     );
 }
+
+#[test]
+fn an_sms_channel_has_a_region_and_a_limit_of_segments() {
+    let channel = |line: &str| {
+        let line = format!("kind = \"sms\"\n{line}");
+        LEAST.replacen("kind = \"sms\"", &line, 1)
+    };
+    let config = right(&channel("default_region = \"GB\"\nmax_segments = 3"));
+    let sms = &config.channels[0];
+    assert_eq!(
+        sms.default_region.map(|r| r.to_string()).as_deref(),
+        Some("GB")
+    );
+    assert_eq!(sms.max_segments, 3);
+    let least = &right(LEAST).channels[0];
+    assert_eq!((least.default_region, least.max_segments), (None, 10));
+    for (line, expected) in [
+        (
+            "default_region = \"UK\"",
+            "expected a region of two letters, such as \"GB\"",
+        ),
+        ("default_region = 44", "expected a string"),
+        ("max_segments = 0", "expected 1 to 255"),
+        ("max_segments = 256", "expected 1 to 255"),
+    ] {
+        let said = wrong(&channel(line));
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_mail_channel_sends_from_one_mailbox_and_has_nothing_of_an_sms() {
+    let channel = |line: &str| {
+        let line = format!("kind = \"email\"\n{line}");
+        LEAST.replacen("kind = \"sms\"", &line, 1)
+    };
+    let config = right(&channel("from = \"Desk <desk@BÜCHER.example>\""));
+    assert_eq!(
+        config.channels[0].from.as_deref(),
+        Some("Desk <desk@xn--bcher-kva.example>")
+    );
+    for (line, expected) in [
+        (
+            "from = \"Desk\"",
+            "channels.sms.from: is not one mail address",
+        ),
+        (
+            "from = \"a@b.example, c@d.example\"",
+            "channels.sms.from: is not one mail address",
+        ),
+        ("from = \"=?utf-8?q?a?= <a@b.example>\"", "an encoded word"),
+        (
+            "from = \"jörg@b.example\"",
+            "letters beyond ASCII before the @",
+        ),
+        ("default_region = \"GB\"", "is for channels of kind \"sms\""),
+        ("max_segments = 3", "is for channels of kind \"sms\""),
+    ] {
+        let said = wrong(&channel(line));
+        assert!(said.contains(expected), "{said}");
+    }
+    let takes = channel("from = \"jörg@b.example\"").replacen(
+        "kind = \"http\"",
+        "kind = \"http\"\nsmtputf8 = true",
+        1,
+    );
+    assert!(right(&takes).channels[0].provider.smtputf8);
+}

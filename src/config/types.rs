@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rlibphonenumber::Region;
 use secrecy::SecretString;
 
 use crate::domain::notification::Kind;
@@ -115,6 +116,10 @@ pub struct Channel {
     pub resolve_within: Duration,
     /// The age after which a notification without a time of its own is not sent any more.
     pub expires_after: Option<Duration>,
+    /// SMS: whose numbering plan a number without a country code belongs to; refused without one.
+    pub default_region: Option<Region>,
+    /// SMS: the most that one text may need, 1 to 255.
+    pub max_segments: u32,
     /// The sender of a notification that names none.
     pub from: Option<String>,
 }

@@ -6,6 +6,7 @@
 pub mod capability;
 pub mod change;
 pub mod identity;
+pub mod mailbox;
 pub mod notification;
 pub mod outcome;
 pub mod phase;
@@ -13,4 +14,5 @@ pub mod policy;
 pub mod recipient;
 pub mod resolve;
 pub mod schedule;
+pub mod segments;
 pub mod settle;

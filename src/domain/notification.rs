@@ -91,7 +91,7 @@ pub struct Notification {
     pub channel: Arc<str>,
     /// The producer's stable name for it: 1 to 1,024 bytes of any Unicode but NUL.
     pub key: String,
-    /// Recipient in canonical form: E.164 for SMS, lower-case domain for mail.
+    /// Recipient in canonical form: E.164 for SMS; for mail the domain in lower case and A-labels.
     pub to: String,
     /// What the recipient will read.
     pub content: Content,

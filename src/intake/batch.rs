@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::decode::{Envelope, Rejection, decode};
 use crate::domain::notification::Notification;
 use crate::ledger::claim::{Claim, NewClaim};
-use crate::ledger::quarantine::Quarantined;
+use crate::ledger::quarantine::{Message, Quarantined};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{self, ByReason, result};
 use crate::provider::Request;
@@ -240,16 +240,17 @@ fn answered(answer: &Result<Claim, Rejection>) -> &'static str {
 }
 
 fn quarantined(lane: &Lane, delivery: &Delivery, rejection: Rejection) -> Quarantined {
+    let beside = envelope(&delivery.properties);
     Quarantined {
         queue: lane.channel.queue.clone(),
         reason: rejection.reason,
         detail: rejection.detail,
-        body: delivery.data.clone(),
-        message_id: delivery
-            .properties
-            .message_id()
-            .as_ref()
-            .map(ToString::to_string),
+        message: Message {
+            body: delivery.data.clone(),
+            message_id: beside.message_id,
+            content_type: beside.content_type,
+            cloud_event: beside.cloud_event,
+        },
     }
 }
 

@@ -435,6 +435,7 @@ impl QueueReader {
     }
 }
 
-fn is_unreadable(error: &lapin::Error) -> bool {
+/// Whether the broker sent a message that the AMQP library cannot read, which ends the connection.
+pub(super) fn is_unreadable(error: &lapin::Error) -> bool {
     matches!(error.kind(), lapin::ErrorKind::ParsingError(_))
 }

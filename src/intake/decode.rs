@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use crate::config::Channel;
 use crate::domain::identity;
 use crate::domain::notification::{Content, Kind, Notification};
-use crate::domain::recipient;
+use crate::domain::segments::segments;
+use crate::domain::{mailbox, recipient};
 
 /// The largest body that is read, in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
@@ -209,12 +210,25 @@ fn accept(
             "a text contains U+0000, which the ledger cannot store",
         );
     }
-    let to = match recipient::canonical(channel.kind, &wire.to) {
+    let smtputf8 = channel.provider.smtputf8;
+    let to = match channel.kind {
+        Kind::Sms => recipient::phone(&wire.to, channel.default_region),
+        Kind::Email => mailbox::address(&wire.to, smtputf8),
+    };
+    let to = match to {
         Ok(to) => to,
-        Err(wrong) => return reject("bad_recipient", wrong),
+        Err(wrong) => return reject("bad_recipient", format!("\"to\" {wrong}")),
     };
     check_stream(&wire)?;
     check_content(channel.kind, &wire)?;
+    check_segments(channel, &wire)?;
+    let (from, reply_to) = match channel.kind {
+        Kind::Sms => (wire.from, wire.reply_to),
+        Kind::Email => (
+            one_mailbox("from", wire.from, smtputf8)?,
+            one_mailbox("reply_to", wire.reply_to, smtputf8)?,
+        ),
+    };
     Ok(Notification {
         id: identity::notification_id(&channel.name, &key),
         channel: channel.name.clone(),
@@ -224,8 +238,8 @@ fn accept(
             text: wire.text,
             subject: wire.subject,
             html: wire.html,
-            from: wire.from,
-            reply_to: wire.reply_to,
+            from,
+            reply_to,
             metadata: wire.metadata.unwrap_or_default(),
         },
         send_at: wire.send_at,
@@ -284,16 +298,42 @@ fn check_content(kind: Kind, wire: &Wire) -> Result<(), Rejection> {
     }
     // These become header lines: a line break in one would be a header of its own.
     let lines = [&wire.subject, &wire.from, &wire.reply_to];
-    if lines.into_iter().flatten().any(|line| {
-        line.chars()
-            .any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
-    }) {
+    if (lines.into_iter().flatten()).any(|line| mailbox::is_no_header(line)) {
         return reject(
             "bad_content",
-            "subject, from or reply_to has a control character or line break",
+            "subject, from or reply_to has a control character, a line break or an encoded word (=?...?=)",
         );
     }
     Ok(())
+}
+
+/// Too long a text is refused whole: what is cut says something else.
+fn check_segments(channel: &Channel, wire: &Wire) -> Result<(), Rejection> {
+    let text = wire.text.as_deref().unwrap_or_default();
+    let most = channel.max_segments;
+    // A byte is at most a unit, and each SMS has room for 66 of the smallest: nothing to count.
+    if text.len() <= 66 * most as usize {
+        return Ok(());
+    }
+    match channel.kind {
+        Kind::Sms if segments(text) > most => reject(
+            "too_many_segments",
+            format!("the text needs {} SMS; at most {most}", segments(text)),
+        ),
+        Kind::Sms | Kind::Email => Ok(()),
+    }
+}
+
+fn one_mailbox(
+    name: &str,
+    given: Option<String>,
+    smtputf8: bool,
+) -> Result<Option<String>, Rejection> {
+    match given.map(|text| mailbox::mailbox(&text, smtputf8)) {
+        None => Ok(None),
+        Some(Ok(canonical)) => Ok(Some(canonical)),
+        Some(Err(wrong)) => reject("bad_content", format!("\"{name}\" {wrong}")),
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! that reached no queue.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
@@ -17,6 +18,10 @@ use crate::config::Config;
 /// Persistent: the message survives a restart of the broker.
 const PERSISTENT: u8 = 2;
 
+/// How long the broker may take to say that a queue has a message. One that is short of memory or
+/// disk reads nothing more from publishers, and says so to nobody who waits for a confirm.
+const CONFIRM_LIMIT: Duration = Duration::from_secs(30);
+
 /// Why a message is not safely in a queue.
 #[derive(Debug, Error)]
 pub enum PublishError {
@@ -26,6 +31,9 @@ pub enum PublishError {
     /// No queue is bound for this channel name.
     #[error("no queue takes messages for channel {0:?}: is a worker configured for it?")]
     Unroutable(String),
+    /// No word from the broker; it may or may not be there.
+    #[error("the broker: no confirm within {} s", CONFIRM_LIMIT.as_secs())]
+    TooSlow,
     /// The queue refused it, for example because it is full.
     #[error("the queue of channel {0:?} refused it")]
     Refused(String),
@@ -60,28 +68,44 @@ impl Publisher {
         body: &[u8],
         message_id: Option<&str>,
     ) -> Result<(), PublishError> {
-        let mut properties = BasicProperties::default()
-            .with_delivery_mode(PERSISTENT)
-            .with_content_type("application/json".into());
+        let mut properties =
+            BasicProperties::default().with_content_type("application/json".into());
         if let Some(id) = message_id {
             properties = properties.with_message_id(id.into());
         }
+        self.publish_with(channel, body, properties).await
+    }
+
+    /// As [`Publisher::publish`], with properties of its own; it is persistent whatever they say.
+    ///
+    /// # Errors
+    /// When it is not certain that the queue has it.
+    pub async fn publish_with(
+        &self,
+        channel: &str,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<(), PublishError> {
         let mandatory = BasicPublishOptions {
             mandatory: true,
             ..BasicPublishOptions::default()
         };
-        let confirmation = self
-            .amqp
-            .basic_publish(
-                self.exchange.as_str().into(),
-                channel.into(),
-                mandatory,
-                body,
-                properties,
-            )
-            .await?
-            .await?;
-        match confirmation {
+        let publish = async {
+            self.amqp
+                .basic_publish(
+                    self.exchange.as_str().into(),
+                    channel.into(),
+                    mandatory,
+                    body,
+                    properties.with_delivery_mode(PERSISTENT),
+                )
+                .await?
+                .await
+        };
+        let Ok(confirmation) = tokio::time::timeout(CONFIRM_LIMIT, publish).await else {
+            return Err(PublishError::TooSlow);
+        };
+        match confirmation? {
             Confirmation::Ack(None) => Ok(()),
             Confirmation::Ack(Some(_)) => Err(PublishError::Unroutable(channel.to_owned())),
             Confirmation::Nack(_) | Confirmation::NotRequested => {
@@ -102,7 +126,7 @@ pub struct PublishArgs {
     /// Stable name of the notification; the same key twice is one notification.
     #[arg(long, required_unless_present = "json_body")]
     key: Option<String>,
-    /// Recipient: a number in E.164 form, or a mail address.
+    /// Recipient: a phone number with its country code, or a mail address.
     #[arg(long, required_unless_present = "json_body")]
     to: Option<String>,
     /// Plain text.

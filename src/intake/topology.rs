@@ -9,6 +9,12 @@ use crate::config::{Broker, Channel};
 /// Where what a queue gives up goes: the exchange's name with this ending.
 const DEAD: &str = ".dead";
 
+/// The queue of what the broker gives up of a channel's queue.
+#[must_use]
+pub fn dead_queue(channel: &Channel) -> String {
+    format!("{}{DEAD}", channel.queue)
+}
+
 /// Declares what a channel needs: the exchange that producers publish to, the channel's queue bound
 /// under the channel's name, and a dead-letter exchange and queue that hold what the broker gives up.
 ///
@@ -19,7 +25,7 @@ const DEAD: &str = ".dead";
 /// The broker's refusal, or a lost connection.
 pub async fn declare(amqp: &AmqpChannel, broker: &Broker, channel: &Channel) -> lapin::Result<()> {
     let dead_exchange = format!("{}{DEAD}", broker.exchange);
-    let dead_queue = format!("{}{DEAD}", channel.queue);
+    let dead_queue = dead_queue(channel);
     for exchange in [&broker.exchange, &dead_exchange] {
         let durable = ExchangeDeclareOptions {
             durable: true,

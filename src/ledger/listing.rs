@@ -1,8 +1,8 @@
-//! Overviews for a person: what is stuck by cause, and what could not become a row.
+//! An overview for a person: what is stuck, by cause.
 
 use chrono::{DateTime, Utc};
 
-use super::story::{Filter, Moment, parts};
+use super::story::{Filter, parts};
 use super::{Ledger, LedgerError};
 use crate::domain::outcome::Doubt;
 
@@ -23,27 +23,6 @@ pub struct StuckGroup {
     pub oldest: DateTime<Utc>,
     /// The database's clock when it answered.
     pub now: DateTime<Utc>,
-}
-
-/// A message that could not become a row, without its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuarantinedRow {
-    /// The ledger's number for it.
-    pub id: i64,
-    /// The queue that it came from.
-    pub queue: String,
-    /// A short name for the reason.
-    pub reason: String,
-    /// The reason in words.
-    pub detail: String,
-    /// Size of the body in bytes.
-    pub body_size: i64,
-    /// How often the same bytes came.
-    pub seen: i64,
-    /// When they came first.
-    pub first_at: DateTime<Utc>,
-    /// When they came last.
-    pub last_at: DateTime<Utc>,
 }
 
 impl Ledger {
@@ -81,40 +60,6 @@ impl Ledger {
                 since_ago,
                 until,
                 until_ago,
-            )
-            .fetch_all(connection)
-            .await
-        })
-        .await
-    }
-
-    /// Up to `limit` quarantined messages that last came within the given bounds, newest first.
-    ///
-    /// # Errors
-    /// When the database did not answer.
-    pub async fn quarantined(
-        &self,
-        since: Option<Moment>,
-        until: Option<Moment>,
-        limit: u32,
-    ) -> Result<Vec<QuarantinedRow>, LedgerError> {
-        let (since, since_ago) = parts(since);
-        let (until, until_ago) = parts(until);
-        self.run(async |connection| {
-            sqlx::query_as!(
-                QuarantinedRow,
-                "select id, queue, reason, detail, body_size, seen, first_at, last_at
-                 from quarantine
-                 where last_at >=
-                        coalesce($1::timestamptz, now() - make_interval(secs => $2), '-infinity')
-                    and last_at <
-                        coalesce($3::timestamptz, now() - make_interval(secs => $4), 'infinity')
-                 order by last_at desc, id desc limit $5",
-                since,
-                since_ago,
-                until,
-                until_ago,
-                i64::from(limit),
             )
             .fetch_all(connection)
             .await

@@ -12,6 +12,7 @@ pub mod listing;
 pub mod moves;
 pub mod prune;
 pub mod quarantine;
+pub mod release;
 pub mod row;
 pub mod stale;
 pub mod story;

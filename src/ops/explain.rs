@@ -98,7 +98,7 @@ pub(super) fn not_found(key: &str, channels: &[&str]) -> String {
     let channels = channels.join(", ");
     format!(
         "There is no notification {key} on {channels}, nor one with that id.\n\
-         It never arrived, or was pruned, or is in quarantine (`nuncio list --quarantine`).\n\
+         It never arrived, or was pruned, or is in quarantine (`nuncio quarantine list`).\n\
          Keys are compared byte for byte. Of its send keys only the first can be searched for.\n"
     )
 }

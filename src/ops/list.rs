@@ -1,4 +1,4 @@
-//! `nuncio list`: rows, the stuck ones first of all, or what is in quarantine.
+//! `nuncio list`: rows, the stuck ones first of all.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{DONE, OpsError, Terminal, indented, json as print, when, words};
 use crate::domain::outcome::Doubt;
 use crate::domain::phase::Phase;
 use crate::ledger::Ledger;
-use crate::ledger::listing::{QuarantinedRow, StuckGroup};
+use crate::ledger::listing::StuckGroup;
 use crate::ledger::row::Row;
 use crate::ledger::story::{Filter, Moment};
 use crate::table::table;
@@ -44,9 +44,6 @@ pub struct ListArgs {
     /// Accepted before.
     #[arg(long, value_name = "WHEN", value_parser = when::moment)]
     pub until: Option<Moment>,
-    /// The messages that could not become a row, by when they last came.
-    #[arg(long, conflicts_with_all = ["stuck", "phase", "channel", "provider", "cause"])]
-    pub quarantine: bool,
     /// Rows to show at most.
     #[arg(long, value_name = "ROWS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
@@ -64,21 +61,6 @@ pub async fn run(
     args: &ListArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<u8, OpsError> {
-    if args.quarantine {
-        let mut rows = ledger
-            .quarantined(args.since, args.until, args.limit + 1)
-            .await?;
-        let more = cut(&mut rows, args.limit);
-        let table = quarantine_table(&rows);
-        return print_list(
-            args,
-            terminal,
-            more,
-            &[],
-            &table,
-            rows.iter().map(quarantined).collect(),
-        );
-    }
     let filter = filter(args);
     let groups = match args.stuck {
         true => ledger.stuck_groups(&filter).await?,
@@ -159,10 +141,10 @@ fn footer(args: &ListArgs, shown: usize, more: bool) -> String {
         rows if more => format!("The first {rows} rows; --limit shows more."),
         rows => format!("{rows} rows."),
     };
-    if !args.quarantine && filter(args).since != args.since {
+    if filter(args).since != args.since {
         text += " Accepted within the last hour; --since looks further back.";
     }
-    if shown > 0 && !args.quarantine {
+    if shown > 0 {
         text += "\nnuncio explain KEY --channel CHANNEL tells the story of one.";
     }
     text.push('\n');
@@ -226,33 +208,6 @@ fn group_table(groups: &[StuckGroup]) -> Table {
     table
 }
 
-fn quarantine_table(rows: &[QuarantinedRow]) -> Table {
-    let mut table = table([
-        "ID",
-        "QUEUE",
-        "REASON",
-        "BYTES",
-        "SEEN",
-        "FIRST (UTC)",
-        "LAST (UTC)",
-        "DETAIL",
-    ]);
-    for row in rows {
-        let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S").to_string();
-        table.add_row([
-            row.id.to_string(),
-            words::name(&row.queue),
-            words::name(&row.reason),
-            row.body_size.to_string(),
-            row.seen.to_string(),
-            time(row.first_at),
-            time(row.last_at),
-            words::text(&row.detail, ""),
-        ]);
-    }
-    table
-}
-
 fn group(group: &StuckGroup) -> Value {
     json!({
         "channel": group.channel,
@@ -261,19 +216,6 @@ fn group(group: &StuckGroup) -> Value {
         "parked": group.parked,
         "past_lease": group.past_lease,
         "oldest": group.oldest,
-    })
-}
-
-fn quarantined(row: &QuarantinedRow) -> Value {
-    json!({
-        "id": row.id,
-        "queue": row.queue,
-        "reason": row.reason,
-        "detail": words::text(&row.detail, ""),
-        "body_size": row.body_size,
-        "seen": row.seen,
-        "first_at": row.first_at,
-        "last_at": row.last_at,
     })
 }
 

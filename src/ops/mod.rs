@@ -3,21 +3,27 @@
 //! - [`list`] shows what is stuck, or any other rows; no content, recipients masked.
 //! - [`explain`] tells the story of one notification, and what can be done about it.
 //! - [`resolve`] takes a person's decision about one notification, tied to what was seen of it.
+//! - [`quarantine`] shows the messages that could not become a row, releases or drops them.
+//! - [`redrive`] moves dead letters back through intake.
 //! - [`mod@prune`] forgets what has rested for long.
 //!
-//! Each command is a set of arguments and an async function from the ledger to an exit code. What
+//! Each command is a set of arguments and an async function from the ledger, or the broker,
+//! to an exit code. What
 //! is printed came from producers, providers and people, so all of it passes the module
 //! `words`, which leaves nothing that a terminal would obey.
 
 pub mod explain;
 pub mod list;
 pub mod prune;
+pub mod quarantine;
+pub mod redrive;
 pub mod resolve;
 
 mod decision;
 mod find;
 mod json;
 mod person;
+mod progress;
 mod standing;
 mod story;
 mod when;
@@ -27,13 +33,15 @@ use std::io::{self, BufRead, ErrorKind, Write};
 
 use thiserror::Error;
 
+use crate::intake::consumer::OpenError;
+use crate::intake::dead_letters::RedriveError;
 use crate::ledger::LedgerError;
 
 /// Done, or nothing to do.
 pub const DONE: u8 = 0;
-/// No such notification.
+/// No such notification, or quarantined message.
 pub const NOT_FOUND: u8 = 1;
-/// The ledger could not be asked, or not written.
+/// The ledger or the broker could not be asked, or did not do all of it.
 pub const COULD_NOT: u8 = 2;
 /// Nothing was changed: the row is not, or no longer, where the decision expects it.
 pub const NOT_CHANGED: u8 = 3;
@@ -56,6 +64,15 @@ pub enum OpsError {
         /// How to name the notification on the command line.
         handle: String,
     },
+    /// The broker could not be reached.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The broker did not do what was asked.
+    #[error("the broker: {0}")]
+    Broker(#[from] lapin::Error),
+    /// Dead letters could not be moved.
+    #[error(transparent)]
+    Redrive(#[from] RedriveError),
     /// The answer could not be printed, or the person not be asked.
     #[error("the terminal: {0}")]
     Terminal(#[from] io::Error),
@@ -69,7 +86,12 @@ impl OpsError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Ledger(_) | Self::Unsure { .. } | Self::Terminal(_) => COULD_NOT,
+            Self::Ledger(_)
+            | Self::Unsure { .. }
+            | Self::Open(_)
+            | Self::Broker(_)
+            | Self::Redrive(_)
+            | Self::Terminal(_) => COULD_NOT,
             Self::Usage(_) => USAGE,
         }
     }

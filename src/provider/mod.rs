@@ -188,4 +188,6 @@ pub struct Provider {
     pub adapter: Arc<dyn Adapter>,
     /// Total time that one request may take, from connecting to the last byte of the answer.
     pub request_timeout: Duration,
+    /// Whether it takes mail addresses with letters beyond ASCII before the `@`.
+    pub smtputf8: bool,
 }

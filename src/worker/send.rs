@@ -11,11 +11,13 @@ use tokio_util::sync::CancellationToken;
 use super::lane::{Held, Job, Lane};
 use super::settler::Settled;
 use crate::domain::change::Change;
+use crate::domain::notification::{Kind, Notification};
 use crate::domain::outcome::{Doubt, NotSent, Outcome};
 use crate::domain::phase::{IllegalMove, Phase};
+use crate::domain::segments::segments;
 use crate::domain::settle::{Attempt, Settlement, Source, settle};
 use crate::ledger::moves::Move;
-use crate::metrics::{ByProvider, Metrics, result};
+use crate::metrics::{self, ByProvider, Metrics, result};
 use crate::provider::client::Client;
 use crate::provider::{Provider, Request};
 
@@ -38,6 +40,7 @@ pub async fn send_jobs(lane: Arc<Lane>, stop: CancellationToken) {
             .await
             .without(&job.notification)
         };
+        count_segments(&lane, &job.notification, &outcome);
         drop(coming);
         finish(&lane, job.held, &outcome, job.slot).await;
     }
@@ -74,6 +77,18 @@ pub async fn attempt(
         })
         .observe(began.elapsed().as_secs_f64());
     outcome
+}
+
+/// Texts that the provider has accepted cost money by the SMS.
+fn count_segments(lane: &Lane, notification: &Notification, outcome: &Outcome) {
+    let text = notification.content.text.as_deref();
+    if let (Kind::Sms, Some(text), Outcome::Accepted { already: false, .. }) =
+        (lane.channel.kind, text, outcome)
+    {
+        let label = metrics::channel(&lane.channel.name);
+        let counter = lane.metrics.sms_segments.get_or_create_owned(&label);
+        counter.inc_by(segments(text).into());
+    }
 }
 
 /// Invariant 1: enough of the lease is left for the whole request.

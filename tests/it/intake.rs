@@ -3,7 +3,7 @@
 
 mod large;
 mod silent;
-mod unreadable;
+pub mod unreadable;
 
 use lapin::BasicProperties;
 use lapin::options::BasicPublishOptions;
@@ -61,6 +61,9 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
             with("send_at", json!("-9999-01-01T00:00:00Z")),
         ),
     ];
+    let mut long = body("sms", "bad long text");
+    long["text"] = json!("a".repeat(1600));
+    list.push(("too_many_segments", long.to_string().into_bytes()));
     for name in ["key", "to", "text", "from"] {
         list.push(("nul_character", with(name, json!("a\0b"))));
     }

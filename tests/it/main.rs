@@ -9,6 +9,8 @@
 mod broker;
 mod cases;
 mod claim;
+mod content;
+mod dead_letters;
 mod demo;
 mod harness;
 mod harness_tests;
@@ -19,6 +21,7 @@ mod kill;
 mod ledger;
 mod ops;
 mod proof;
+mod quarantine;
 mod replay;
 mod replay_record;
 mod sandbox;

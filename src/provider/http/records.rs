@@ -8,6 +8,7 @@ use super::conditions::json_path;
 use super::pick::first;
 use super::variables;
 use crate::config::{Section, values};
+use crate::domain::mailbox;
 use crate::domain::notification::Kind;
 use crate::provider::Question;
 
@@ -114,7 +115,10 @@ fn path(value: toml_span::value::ValueInner<'_>) -> Result<JsonPath, String> {
 fn canonical(kind: Kind, recipient: &str) -> String {
     match kind {
         Kind::Sms => recipient.chars().filter(char::is_ascii_digit).collect(),
-        Kind::Email => recipient.trim().to_lowercase(),
+        // A log may show a domain in either of its forms.
+        Kind::Email => mailbox::address(recipient.trim(), true)
+            .unwrap_or_else(|_| recipient.trim().to_owned())
+            .to_lowercase(),
     }
 }
 

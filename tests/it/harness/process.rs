@@ -64,9 +64,23 @@ impl Worker {
         arguments: &[&str],
         environment: &[(&str, String)],
     ) -> Self {
+        Self::spawn_command(
+            outputs,
+            config,
+            &[&["run"], arguments].concat(),
+            environment,
+        )
+    }
+
+    /// Another command than `run`, to be killed in the middle of it.
+    pub(super) fn spawn_command(
+        outputs: &Outputs,
+        config: &Path,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Self {
         let (log, stderr) = outputs.file("nuncio-run");
         let child = Command::new(env!("CARGO_BIN_EXE_nuncio"))
-            .arg("run")
             .arg("--config")
             .arg(config)
             .args(arguments)

@@ -43,6 +43,7 @@ pub struct Line {
 /// One quarantined message.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Quarantined {
+    pub id: i64,
     pub queue: String,
     pub reason: String,
     pub detail: String,
@@ -51,6 +52,7 @@ pub struct Quarantined {
     pub body_sha256: Vec<u8>,
     pub message_id: Option<String>,
     pub seen: i64,
+    pub state: String,
 }
 
 /// Every row, by channel and key.

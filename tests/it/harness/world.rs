@@ -141,6 +141,11 @@ impl World {
         .await
     }
 
+    /// Begins a `nuncio` command, which a test can then kill in the middle of it.
+    pub fn begin(&self, config: &Config, arguments: &[&str]) -> Worker {
+        Worker::spawn_command(&self.outputs, &self.file(config), arguments, &[])
+    }
+
     /// A producer on a connection of its own. Declares the queues, so that it may publish before
     /// the first worker runs.
     pub async fn publisher(&self, config: &Config) -> Publisher {

@@ -40,7 +40,7 @@ async fn a_message_that_cannot_be_read_becomes_a_dead_letter_and_its_neighbours_
 }
 
 /// Publishes with a message id that is not UTF-8, which no AMQP library of ours would.
-async fn publish(url: &Url, exchange: &str, key: &str, id: &[u8], body: &[u8]) {
+pub async fn publish(url: &Url, exchange: &str, key: &str, id: &[u8], body: &[u8]) {
     let host = url.socket_addrs(|| Some(5672)).expect("an address");
     let mut broker = Frames(TcpStream::connect(host[0]).await.expect("it answers"));
     broker.0.write_all(b"AMQP\0\0\x09\x01").await.expect("said");

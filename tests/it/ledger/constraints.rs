@@ -202,8 +202,9 @@ async fn every_constraint_refuses_its_bad_row_from_both_sides() {
     let message = |changes: Value| {
         let mut message = json!({
             "id": 1, "queue": "q", "reason": "r", "detail": "d", "body": "\\x", "body_size": 0,
-            "body_sha256": format!("\\x{}", "00".repeat(32)), "first_at": NOW, "last_at": NOW,
-            "seen": 1,
+            "body_sha256": format!("\\x{}", "00".repeat(32)),
+            "digest": format!("\\x{}", "00".repeat(32)), "first_at": NOW, "last_at": NOW,
+            "seen": 1, "state": "held",
         });
         for (name, value) in changes.as_object().expect("an object") {
             message[name] = value.clone();
@@ -218,7 +219,23 @@ async fn every_constraint_refuses_its_bad_row_from_both_sides() {
             "seen_at_least_once",
             json!({"id": 2, "reason": "s", "seen": 0}),
         ),
-        ("hash_is_sha256", json!({"id": 2, "body_sha256": "\\x00"})),
+        (
+            "hashes_are_sha256",
+            json!({"id": 2, "body_sha256": "\\x00"}),
+        ),
+        ("hashes_are_sha256", json!({"id": 2, "digest": "\\x00"})),
+        (
+            "event_is_whole",
+            json!({"id": 2, "reason": "s", "event_id": "e"}),
+        ),
+        (
+            "state_is_known",
+            json!({"id": 2, "reason": "s", "state": "gone"}),
+        ),
+        (
+            "only_held_ones_keep_bytes",
+            json!({"id": 2, "reason": "s", "state": "dropped", "body": "\\x00"}),
+        ),
     ] {
         let refused = refused_by(&world, "quarantine", &message(changes)).await;
         assert_eq!(refused, constraint);

@@ -1,5 +1,4 @@
 use nuncio::domain::outcome::Doubt;
-use nuncio::ledger::quarantine::Quarantined;
 use nuncio::ops::list::ListArgs;
 use serde_json::Value;
 
@@ -111,31 +110,6 @@ fn filters_and_the_limit_narrow_the_list() {
         assert_eq!(ids(&["--phase", "sending,queued"]).await.0, "open");
         assert_eq!(ids(&["--provider", "other"]).await.0, "");
         assert!(h.list(&[]).await.contains("Accepted within the last hour"));
-    });
-}
-
-#[test]
-fn the_quarantine_is_listed_without_its_bytes() {
-    on_a_fresh_ledger(async |h| {
-        let message = Quarantined {
-            queue: "nuncio.sms".to_owned(),
-            reason: "not-json",
-            detail: "ends in the middle\u{1b}[2J".to_owned(),
-            body: SECRET.into(),
-            message_id: None,
-        };
-        h.ledger
-            .quarantine(&[message.clone(), message])
-            .await
-            .unwrap();
-        let text = h.list(&["--quarantine"]).await;
-        let row = timeless(text.lines().nth(2).unwrap());
-        let row: Vec<_> = row.split_whitespace().collect();
-        assert_eq!(
-            row.join(" "),
-            "1 nuncio.sms not-json 11 2 TIME TIME ends in the middle\u{FFFD}[2J"
-        );
-        assert!(!h.list(&["--quarantine", "--json"]).await.contains(SECRET));
     });
 }
 

@@ -1,7 +1,8 @@
 use nuncio::domain::outcome::Doubt;
 use nuncio::domain::phase::Phase;
 use nuncio::ledger::moves::Move;
-use nuncio::ledger::quarantine::Quarantined;
+use nuncio::ledger::quarantine::{Message, Quarantined};
+use nuncio::ledger::release::QuarantineFilter;
 use nuncio::ops::prune::{PruneArgs, PruneError, run};
 use uuid::Uuid;
 
@@ -109,8 +110,10 @@ fn quarantined_messages_are_forgotten_only_when_asked_for() {
                 queue: "q".to_owned(),
                 reason: "r",
                 detail: String::new(),
-                body: vec![n],
-                message_id: None,
+                message: Message {
+                    body: vec![n],
+                    ..Message::default()
+                },
             })
             .collect();
         h.ledger.quarantine(&messages).await.unwrap();
@@ -123,6 +126,13 @@ fn quarantined_messages_are_forgotten_only_when_asked_for() {
         let line = ["--quarantine-older-than", "30d", "--batch", "2"];
         let report = run(&h.ledger, &args::<PruneArgs>(&line)).await.unwrap();
         assert_eq!(report.quarantined, 4);
-        assert_eq!(h.ledger.quarantined(None, None, 10).await.unwrap().len(), 1);
+        assert_eq!(
+            h.ledger
+                .quarantined(&QuarantineFilter::default(), 10)
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
     });
 }
