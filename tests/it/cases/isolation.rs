@@ -3,7 +3,7 @@
 use nuncio::domain::phase::Phase;
 use nuncio::domain::policy::Policy::AtMostOnce;
 
-use crate::harness::{Channel, Gives, World};
+use crate::harness::{Channel, Gives, World, wait_until};
 
 #[tokio::test]
 async fn serialization_failures_are_repeated_and_nothing_is_sent_twice() {
@@ -38,7 +38,17 @@ async fn serialization_failures_are_repeated_and_nothing_is_sent_twice() {
         world.quarantine().await.is_empty(),
         "nothing is wrong with the data"
     );
-    for worker in <[_; 4]>::from(workers) {
+    let mut workers = <[_; 4]>::from(workers);
+    // All rows may rest while copies still wait in the queue.
+    wait_until("every copy was brought to the ledger", async || {
+        let mut brought = 0.0;
+        for worker in &mut workers {
+            brought += worker.metrics().await.sum("nuncio_claims_total", "");
+        }
+        (brought >= 240.0).then_some(())
+    })
+    .await;
+    for worker in workers {
         worker.stop().await;
     }
     world.audit(&config).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
@@ -193,9 +194,27 @@ impl Worker {
         self.signal(Signal::TERM);
     }
 
-    /// SIGSTOP: it stands still until [`Worker::go_on`].
+    /// SIGSTOP: it stands still until [`Worker::go_on`]. A signal takes its time to reach every
+    /// thread, so this waits until each has stopped.
     pub fn stand_still(&self) {
         self.signal(Signal::STOP);
+        let began = Instant::now();
+        while !self.stands_still() {
+            assert!(began.elapsed() < PATIENCE, "it does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn stands_still(&self) -> bool {
+        let id = self.child.id().expect("the process has not ended");
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("Linux tells");
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state comes after the name, which stands in parentheses.
+            stat.rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.trim_start().starts_with('T'))
+        })
     }
 
     /// SIGCONT.
