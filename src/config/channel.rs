@@ -106,6 +106,9 @@ fn read(
     let from = sender(&section, kind, provider.as_ref(), from);
     let default_region = section.optional("default_region", region);
     let max_segments = section.optional("max_segments", integer(1..=255));
+    if kind == Some(Kind::Sms) {
+        recipient::load_plans();
+    }
     if kind == Some(Kind::Email) {
         for name in ["default_region", "max_segments"] {
             if section.has_had(name) {

@@ -1,5 +1,6 @@
 //! One batch of deliveries: decoded, rendered, claimed, quarantined where needed, and handed on.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,7 +55,9 @@ impl Intake {
         let mut claims = Vec::with_capacity(batch.len());
         let mut candidates = Vec::with_capacity(batch.len());
         for delivery in batch {
-            match read(lane, &delivery) {
+            // A message that our code cannot stand must not end the task that reads the queue.
+            let read = catch_unwind(AssertUnwindSafe(|| read(lane, &delivery)));
+            match read.unwrap_or_else(|_| Err(panicked())) {
                 Ok((claim, request)) => {
                     claims.push(claim);
                     candidates.push(Candidate { request, delivery });
@@ -212,6 +215,13 @@ fn read(lane: &Lane, delivery: &Delivery) -> Result<(NewClaim, Request), Rejecti
         request_hash: request.hash(),
     };
     Ok((claim, request))
+}
+
+fn panicked() -> Rejection {
+    Rejection {
+        reason: "fault_of_nuncio",
+        detail: "nuncio panicked over it: see its log for the place".to_owned(),
+    }
 }
 
 fn unstorable(error: &LedgerError) -> Rejection {

@@ -32,9 +32,9 @@ const OPEN_LIMIT: Duration = Duration::from_secs(15);
 /// How long the broker may take to hear that we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 
-/// After so long without a delivery the queue is subscribed to again. A broker does not always tell
-/// the consumers of a queue that it is deleted; nothing would declare it again, and producers could
-/// publish nothing, for as long as the connection stands.
+/// After so long without a delivery the queue is subscribed to again. Should the word that a queue
+/// is deleted not reach its consumer, nothing would declare it again, and producers could publish
+/// nothing, for as long as the connection stands.
 const RENEW_AFTER: Duration = Duration::from_secs(15);
 
 /// The most deliveries in one claim.
@@ -147,6 +147,9 @@ struct Ended {
     acked: usize,
     /// The broker sent something that the AMQP library cannot read.
     unreadable: bool,
+    /// The stream has said that it ends. It says so once, perhaps behind deliveries that wait still,
+    /// and then nothing more.
+    over: bool,
 }
 
 impl QueueReader {
@@ -299,10 +302,11 @@ impl QueueReader {
                 }
                 () = tokio::time::sleep_until(renewal), if reading && claims.is_empty() => {
                     renewal = Instant::now() + RENEW_AFTER;
-                    if !waiting.is_empty() {
+                    if !waiting.is_empty() || ended.over || self.lane.resting().is_some() {
                         continue;
                     }
                     if let Err(error) = self.renew(&mut subscription, &mut waiting, stop).await {
+                        ended.unreadable |= matches!(&error, OpenError::Broker(e) if is_unreadable(e));
                         tracing::warn!(channel = %self.lane.channel.name, %error, "the queue cannot be subscribed to again");
                         reading = false;
                         self.attached(false);
@@ -400,6 +404,9 @@ impl QueueReader {
             }
         }
         if waiting.is_empty() {
+            if ended.over {
+                return false;
+            }
             let next = tokio::select! {
                 () = stop.cancelled() => return false,
                 next = consumer.next() => next,
@@ -420,8 +427,11 @@ impl QueueReader {
                     self.broke_off(&error, ended);
                     break;
                 }
-                // The stream's end is found again when nothing waits any more.
-                Some(None) | None => break,
+                Some(None) => {
+                    ended.over = true;
+                    break;
+                }
+                None => break,
             }
         }
         true
@@ -431,6 +441,7 @@ impl QueueReader {
     /// a connection closed by an operator, a message that the AMQP library cannot read.
     fn broke_off(&self, error: &lapin::Error, ended: &mut Ended) {
         ended.unreadable = is_unreadable(error);
+        ended.over = true;
         tracing::warn!(channel = %self.lane.channel.name, %error, "the stream ended");
     }
 }

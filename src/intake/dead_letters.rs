@@ -133,7 +133,7 @@ pub async fn redrive(
         while done.failed.is_none()
             && !stop.is_cancelled()
             && taken < wanted
-            && under_way.len() < AT_ONCE
+            && under_way.len() < at_once(done.moved)
         {
             match next(&amqp, &queue, &mut events).await {
                 Ok(Some(message)) => {
@@ -142,7 +142,12 @@ pub async fn redrive(
                 }
                 // Somebody else has taken some meanwhile.
                 Ok(None) => wanted = taken,
-                Err(error) => done.failed = Some(error),
+                // The connection is gone, and with it what was taken: moved now, it could not be
+                // acked, and would be there twice.
+                Err(error) => {
+                    done.failed = Some(error);
+                    under_way.clear();
+                }
             }
         }
         match under_way.next().await {
@@ -162,6 +167,12 @@ pub async fn redrive(
     };
     let _ = tokio::time::timeout(CLOSE_LIMIT, close).await;
     Ok(done)
+}
+
+/// How many may be under way. The first goes alone: what is taken and given back counts as a
+/// delivery, and RabbitMQ 4 gives up a message after 20 of them.
+fn at_once(moved: u64) -> usize {
+    if moved == 0 { 1 } else { AT_ONCE }
 }
 
 /// The next dead letter, if there is one. A message that the AMQP library cannot read ends the

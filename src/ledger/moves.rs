@@ -162,8 +162,9 @@ impl Move {
 }
 
 impl Ledger {
-    /// Carries out a batch of moves and says which took place. A move whose row is no longer at
-    /// its attempt and phase changes nothing: somebody else decided.
+    /// Carries out a batch of moves in one statement and says which took place. A move whose row
+    /// is no longer at its attempt and phase changes nothing: somebody else decided. A batch in
+    /// which all are [plainly sent](Move::is_plainly_sent) costs Postgres a tenth less.
     ///
     /// # Errors
     /// When the database did not answer. The moves may then have taken place; repeating them is
@@ -171,20 +172,16 @@ impl Ledger {
     pub async fn apply(&self, moves: &[Move]) -> Result<HashSet<Uuid>, LedgerError> {
         let mut sorted: Vec<&Move> = moves.iter().collect();
         sorted.sort_by_key(|m| m.id);
-        let (sent, other): (Vec<&Move>, Vec<&Move>) =
-            sorted.into_iter().partition(|m| m.is_plainly_sent());
-        let mut took_place = HashSet::with_capacity(moves.len());
-        if !sent.is_empty() {
-            took_place.extend(self.sent(&sent).await?);
-        }
-        if !other.is_empty() {
-            took_place.extend(self.change(&other).await?);
-        }
-        Ok(took_place)
+        let took_place = if sorted.iter().all(|m| m.is_plainly_sent()) {
+            self.sent(&sorted).await?
+        } else {
+            self.change(&sorted).await?
+        };
+        Ok(took_place.into_iter().collect())
     }
 
     /// What nearly every move is: an answer that proves acceptance, and nothing else to say. Writes
-    /// what [`Ledger::change`] would, for a tenth less of Postgres's time.
+    /// what [`Ledger::change`] would.
     async fn sent(&self, moves: &[&Move]) -> Result<Vec<Uuid>, LedgerError> {
         let ids: Vec<Uuid> = moves.iter().map(|m| m.id).collect();
         let attempts: Vec<i32> = moves.iter().map(|m| m.attempt()).collect();
@@ -239,10 +236,11 @@ impl Ledger {
         let flags: Vec<i32> = each().map(|m| m.flags()).collect();
         let texts: Vec<Option<&str>> = each().map(|m| m.text.as_deref()).collect();
         // Most moves have no note, so these are not one a row.
-        let noted: Vec<(Uuid, &Note)> = each()
-            .filter_map(|m| Some((m.id, m.note.as_ref()?)))
+        let noted: Vec<(&Move, &Note)> = each()
+            .filter_map(|m| Some((*m, m.note.as_ref()?)))
             .collect();
-        let noted_ids: Vec<Uuid> = noted.iter().map(|(id, _)| *id).collect();
+        let noted_ids: Vec<Uuid> = noted.iter().map(|(m, _)| m.id).collect();
+        let noted_attempts: Vec<i32> = noted.iter().map(|(m, _)| m.attempt()).collect();
         let actors: Vec<&str> = noted.iter().map(|(_, note)| &*note.actor).collect();
         let events: Vec<&str> = noted.iter().map(|(_, note)| note.event).collect();
         let details: Vec<&str> = noted.iter().map(|(_, note)| &*note.detail).collect();
@@ -287,9 +285,9 @@ impl Ledger {
                 ), noted as (
                     insert into history (notification_id, attempt, actor, event, detail)
                     select moved.id, moved.attempt, h.actor, h.event, h.detail
-                    from unnest($12::uuid[], $13::text[], $14::text[], $15::text[])
-                        as h(id, actor, event, detail)
-                    join moved on moved.id = h.id
+                    from unnest($12::uuid[], $13::int[], $14::text[], $15::text[], $16::text[])
+                        as h(id, attempt, actor, event, detail)
+                    join moved on moved.id = h.id and moved.attempt = h.attempt
                 )
                 select id from moved
                 "#,
@@ -305,6 +303,7 @@ impl Ledger {
                 &flags,
                 &texts as &[Option<&str>],
                 &noted_ids,
+                &noted_attempts,
                 &actors as &[&str],
                 &events as &[&str],
                 &details as &[&str],
@@ -318,7 +317,8 @@ impl Ledger {
 
 impl Move {
     /// Whether all that it says is: this attempt's request was accepted.
-    fn is_plainly_sent(&self) -> bool {
+    #[must_use]
+    pub fn is_plainly_sent(&self) -> bool {
         let sent = Change {
             source: Some(Source::Answer),
             ..Change::to(Phase::Sent)

@@ -106,19 +106,31 @@ impl Writer {
         let mut batch = Vec::with_capacity(BATCH);
         while inbox.recv_many(&mut batch, BATCH).await > 0 {
             self.linger(&mut inbox, &mut batch).await;
-            let mut slots = Vec::with_capacity(batch.len());
-            let mut channels = Vec::with_capacity(batch.len());
-            let mut moves = Vec::with_capacity(batch.len());
-            for settled in batch.drain(..) {
-                moves.push(settled.change);
-                channels.push(settled.channel);
-                slots.push(settled.slot);
-            }
-            if let Some(took_place) = self.write(&moves).await {
-                self.count(&channels, &moves, &took_place);
-            }
-            give_back(slots.into_iter());
+            // The few that say more would make the statement of the many dearer.
+            let (plain, other): (Vec<Settled>, Vec<Settled>) = batch
+                .drain(..)
+                .partition(|settled| settled.change.is_plainly_sent());
+            self.settle(plain).await;
+            self.settle(other).await;
         }
+    }
+
+    async fn settle(&self, batch: Vec<Settled>) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut slots = Vec::with_capacity(batch.len());
+        let mut channels = Vec::with_capacity(batch.len());
+        let mut moves = Vec::with_capacity(batch.len());
+        for settled in batch {
+            moves.push(settled.change);
+            channels.push(settled.channel);
+            slots.push(settled.slot);
+        }
+        if let Some(took_place) = self.write(&moves).await {
+            self.count(&channels, &moves, &took_place);
+        }
+        give_back(slots.into_iter());
     }
 
     /// While more outcomes are coming than are in hand, waits a moment for them: their slots are free

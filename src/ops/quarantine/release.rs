@@ -255,7 +255,7 @@ fn report(
         })))?;
     } else {
         for (id, why) in unchanged() {
-            terminal.print(&format!("{id}: still held; {why}.\n"))?;
+            terminal.print(&format!("{id}: not released; {why}.\n"))?;
         }
         for id in &choice.unknown {
             terminal.print(&format!("There is no quarantined message {id}.\n"))?;

@@ -244,12 +244,14 @@ async fn an_acceptance_with_nothing_to_say_changes_a_row_as_one_with_a_note_does
         .proof(Source::Answer, None);
     let none = ledger.apply(&[stale]).await.expect("answered");
     assert!(none.is_empty(), "a stale attempt");
-    let moves = [
-        sent(brief_id, Some("theirs")),
-        sent(noted_id, Some("theirs")).note("worker", "outcome", "accepted".into()),
-    ];
-    let done = ledger.apply(&moves).await.expect("answered");
-    assert_eq!(done.len(), 2, "both in one batch");
+    let brief = [sent(brief_id, Some("theirs"))];
+    assert!(brief[0].is_plainly_sent());
+    let noted = [sent(noted_id, Some("theirs")).note("worker", "outcome", "accepted".into())];
+    assert!(!noted[0].is_plainly_sent());
+    for moves in [&brief, &noted] {
+        let done = ledger.apply(moves).await.expect("answered");
+        assert_eq!(done.len(), 1);
+    }
     let differing: Vec<String> = sqlx::query_scalar(
         "select a.key from notification m, notification n,
             jsonb_each_text(to_jsonb(m)) a, jsonb_each_text(to_jsonb(n)) b
@@ -266,6 +268,28 @@ async fn an_acceptance_with_nothing_to_say_changes_a_row_as_one_with_a_note_does
         ["content", "id", "key", "recipient", "settled_at"],
         "only what makes them two"
     );
-    let again = ledger.apply(&moves).await.expect("answered");
-    assert!(again.is_empty(), "what rests is not moved");
+    for moves in [&brief, &noted] {
+        let again = ledger.apply(moves).await.expect("answered");
+        assert!(again.is_empty(), "what rests is not moved");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_attempts_noted_in_one_batch_only_the_one_that_holds_is_on_record() {
+    let world = World::new().await;
+    let ledger = open(&world, 1);
+    let new = claim("order-1");
+    let id = new.notification.id;
+    let claimed = ledger.claim(&terms(), &[new], Uuid::new_v4()).await;
+    assert_eq!(claimed.expect("claimed"), [Claim::Claimed]);
+    let late = queued(id, 2);
+    let done = ledger.apply(&[sent(id, 1), late]).await.expect("answered");
+    assert!(done.contains(&id));
+    let history: Vec<(i32, String)> =
+        sqlx::query_as("select attempt, detail from history where notification_id = $1")
+            .bind(id)
+            .fetch_all(&world.database.pool)
+            .await
+            .expect("the ledger can be read");
+    assert_eq!(history, [(1, "the first".to_owned())]);
 }
