@@ -1,10 +1,12 @@
 //! A process: builds what the configuration asks for, runs its roles, and drains them.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -15,7 +17,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::intake::batch::Intake;
-use crate::intake::consumer::{OpenError, QueueReader, verify};
+use crate::intake::consumer::QueueReader;
+use crate::intake::subscription::OpenError;
+use crate::intake::topology::verify;
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::provider::client::Client;
@@ -67,6 +71,26 @@ pub enum StartError {
 pub struct Left {
     /// Claims without a written outcome: the resolver finds them when their lease ends.
     pub in_flight: usize,
+    /// It stopped because a part of it panicked, and not because it was told to.
+    pub panicked: bool,
+}
+
+/// Runs the parts that a process cannot do without. Should one panic, the process stops, and whoever
+/// started it starts it again: better than one that looks ready and does half of its work.
+#[derive(Clone)]
+struct Vital {
+    stop: CancellationToken,
+    panicked: CancellationToken,
+}
+
+impl Vital {
+    async fn run<T>(self, part: impl Future<Output = T>) {
+        if AssertUnwindSafe(part).catch_unwind().await.is_err() {
+            tracing::error!("a part that the process cannot do without has panicked: stopping");
+            self.panicked.cancel();
+            self.stop.cancel();
+        }
+    }
 }
 
 /// Runs the roles until `stop`, then drains them within the grace time.
@@ -109,26 +133,31 @@ pub async fn run(
 
     let ending = CancellationToken::new();
     let side = TaskTracker::new();
-    side.spawn(web::serve(
+    let vital = Vital {
+        stop: stop.clone(),
+        panicked: CancellationToken::new(),
+    };
+    side.spawn(vital.clone().run(web::serve(
         listener,
         health.clone(),
         metrics.clone(),
         ending.clone(),
-    ));
+    )));
     tracing::info!(address = %listen, roles = ?roles, "started");
 
     if !migrated(&ledger, &stop).await? {
         return Ok(Left::default());
     }
-    side.spawn(look(
+    side.spawn(vital.clone().run(look(
         ledger.clone(),
         metrics.clone(),
         health,
         ending.clone(),
-    ));
+    )));
     let resolver = Resolver::new(ledger.clone(), client.clone(), metrics.clone(), &config);
     if roles.contains(&Role::Resolver) {
-        side.spawn(resolve_every(resolver, config.resolver.every, stop.clone()));
+        let passes = resolve_every(resolver, config.resolver.every, stop.clone());
+        side.spawn(vital.clone().run(passes));
     }
     let grace = config.shutdown_grace;
     let working = if works {
@@ -136,6 +165,7 @@ pub async fn run(
             ledger: ledger.clone(),
             client,
             metrics,
+            vital: vital.clone(),
         };
         workers.start(config, attached, &stop).await?
     } else {
@@ -143,9 +173,9 @@ pub async fn run(
     };
     stop.cancelled().await;
     let deadline = Instant::now() + grace;
-    let left = match working {
+    let in_flight = match working {
         Some(working) => working.drain(deadline).await,
-        None => Left::default(),
+        None => 0,
     };
     ending.cancel();
     side.close();
@@ -153,8 +183,11 @@ pub async fn run(
     let _ = tokio::time::timeout_at(deadline.max(Instant::now() + LAST_MOMENT), side.wait()).await;
     // Waits for connections that are in use; after the grace time the server may do as it likes.
     let _ = tokio::time::timeout(LAST_MOMENT, ledger.close()).await;
-    tracing::info!(in_flight = left.in_flight, "stopped");
-    Ok(left)
+    tracing::info!(in_flight, "stopped");
+    Ok(Left {
+        in_flight,
+        panicked: vital.panicked.is_cancelled(),
+    })
 }
 
 /// Waits for the database, and brings the schema up to date. `false`: told to stop.
@@ -225,6 +258,7 @@ struct Workers {
     ledger: Ledger,
     client: Client,
     metrics: Arc<Metrics>,
+    vital: Vital,
 }
 
 impl Workers {
@@ -239,7 +273,7 @@ impl Workers {
         let abort = CancellationToken::new();
         let (settler, writer) =
             Settler::new(self.ledger.clone(), self.metrics.clone(), abort.clone());
-        let writing = tokio::spawn(writer);
+        let writing = tokio::spawn(self.vital.clone().run(writer));
         let lanes: Vec<Arc<Lane>> = config
             .channels
             .iter()
@@ -260,13 +294,14 @@ impl Workers {
         let (reading, sending) = (TaskTracker::new(), TaskTracker::new());
         for (lane, attached) in lanes.iter().zip(attached) {
             for _ in 0..lane.channel.concurrency {
-                sending.spawn(send_jobs(lane.clone(), stop.clone()));
+                sending.spawn(
+                    self.vital
+                        .clone()
+                        .run(send_jobs(lane.clone(), stop.clone())),
+                );
             }
-            reading.spawn(claim_due_rows(
-                lane.clone(),
-                self.ledger.clone(),
-                stop.clone(),
-            ));
+            let due = claim_due_rows(lane.clone(), self.ledger.clone(), stop.clone());
+            reading.spawn(self.vital.clone().run(due));
             let reader = QueueReader {
                 lane: lane.clone(),
                 broker: broker.clone(),
@@ -275,7 +310,7 @@ impl Workers {
                 },
                 attached,
             };
-            reading.spawn(reader.run(stop.clone()));
+            reading.spawn(self.vital.clone().run(reader.run(stop.clone())));
         }
         Ok(Some(Working {
             lanes,
@@ -298,8 +333,9 @@ struct Working {
 }
 
 impl Working {
-    /// Finishes what is in flight, to the last written outcome, or until the deadline.
-    async fn drain(self, deadline: Instant) -> Left {
+    /// Finishes what is in flight, to the last written outcome, or until the deadline. Says how many
+    /// are left.
+    async fn drain(self, deadline: Instant) -> usize {
         let slots: Vec<_> = self.lanes.iter().map(slots).collect();
         let in_flight = || slots.iter().map(in_flight).sum();
         tracing::info!(
@@ -319,12 +355,10 @@ impl Working {
             let _ = self.writing.await;
         };
         let in_time = tokio::time::timeout_at(deadline, drain).await.is_ok();
-        let left = Left {
-            in_flight: in_flight(),
-        };
+        let left = in_flight();
         if !in_time {
             tracing::warn!(
-                in_flight = left.in_flight,
+                in_flight = left,
                 "the grace time is over: what is left is in doubt, and the resolver's"
             );
             self.abort.cancel();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::config::{Channel, Config, capability_words};
 use crate::domain::notification::{Content, Notification};
 use crate::domain::outcome::LookUpAnswer;
-use crate::intake::consumer::connect;
+use crate::intake::subscription::connect;
 use crate::ledger::Ledger;
 use crate::provider::client::Client;
 use crate::provider::{Message, Question};

@@ -8,11 +8,11 @@
 //!
 //! | step | where | what |
 //! |---|---|---|
-//! | read | [`intake::consumer`] | deliveries of one queue, in batches, each with a send slot in hand |
+//! | read | [`intake::consumer`], [`intake::subscription`] | deliveries of one queue, in batches, each with a send slot in hand |
 //! | decode | [`intake::decode`] | bytes to a [`domain::notification::Notification`], or the reason it is quarantined |
 //! | render | [`provider`] | the request, and the hash of its bytes |
 //! | claim | [`ledger::claim`] | one statement, committed: claimed, queued, duplicate, conflict |
-//! | ack | [`intake::batch`] | one frame for the batch, after the commit and before any request |
+//! | ack | [`intake::consumer`] | one frame for the batch, after the commit and before any request |
 //! | send | [`worker::send`] | one request through [`provider::client`], classified by how far it got |
 //! | decide | [`domain::settle`] | a pure function of attempt and outcome |
 //! | settle | [`worker::settler`], [`ledger::moves`] | the compare-and-set that every change of phase goes through |

@@ -18,6 +18,9 @@ use nuncio::{check, telemetry};
 /// Exit code for a configuration that cannot be used (EX_USAGE of sysexits.h).
 const USAGE: u8 = 64;
 
+/// Exit code when a part of the process panicked (EX_SOFTWARE).
+const SOFTWARE: u8 = 70;
+
 /// Sends SMS and email from RabbitMQ, keeps a ledger of every claim to send, and can say at any
 /// moment whether a message was sent, was not sent, or is in doubt, and what proves it.
 #[derive(Parser)]
@@ -120,8 +123,7 @@ async fn command(cli: Cli) -> ExitCode {
         }
         Command::Quarantine(args) => {
             by_hand(config(), async |ledger, config, terminal| {
-                let stop = app::stop_on_signal();
-                quarantine::run(ledger, config, &args, terminal, &stop).await
+                quarantine::run(ledger, config, &args, terminal, &app::stop_on_signal).await
             })
             .await
         }
@@ -150,6 +152,7 @@ async fn run(config: Config, roles: &[Role]) -> ExitCode {
         tracing::warn!("{warning}");
     }
     match app::run(config, roles, app::stop_on_signal()).await {
+        Ok(left) if left.panicked => ExitCode::from(SOFTWARE),
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => fail(&error, 1),
     }

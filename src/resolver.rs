@@ -298,27 +298,27 @@ impl Resolver {
             from: row.first_request_at,
             until: row.last_request_at,
         };
-        let answer = match provider.adapter.look_up(&question) {
-            _ if brakes.look_ups_rest(&provider.name) => {
-                failed("look-ups rest: several failed in a row")
+        let asked = async {
+            let Some(request) = provider.adapter.look_up(&question) else {
+                return failed("the provider's log cannot be asked about this");
+            };
+            match self
+                .client
+                .exchange(request, provider.request_timeout)
+                .await
+            {
+                Ok(answer) => provider.adapter.found(&question, &answer),
+                Err(failure) => failed(&failure.to_string()),
             }
-            None => failed("the provider's log cannot be asked about this"),
-            Some(request) => {
-                let asked = async {
-                    let limit = provider.request_timeout;
-                    match self.client.exchange(request, limit).await {
-                        Ok(answer) => provider.adapter.found(&question, &answer),
-                        Err(failure) => failed(&failure.to_string()),
-                    }
-                };
-                // One row's answer must not end the pass, and all passes after it.
-                let asked = AssertUnwindSafe(asked).catch_unwind().await;
-                asked.unwrap_or_else(|_| {
-                    failed(
-                        "nuncio panicked over the log's answer, a fault of ours: see its own log",
-                    )
-                })
-            }
+        };
+        let answer = if brakes.look_ups_rest(&provider.name) {
+            failed("look-ups rest: several failed in a row")
+        } else {
+            // A panic over one row must not end the pass, and all passes after it.
+            let asked = AssertUnwindSafe(asked).catch_unwind().await;
+            asked.unwrap_or_else(|_| {
+                failed("nuncio panicked over the log, which is a fault of ours: see its own log")
+            })
         };
         brakes.looked_up(
             &provider.name,
@@ -366,7 +366,7 @@ fn failed(text: &str) -> LookUpAnswer {
 
 fn render(row: &StaleRow, channel: &Channel, provider: &Provider) -> Option<Request> {
     let message = Message::new(channel, &row.notification, row.generation);
-    provider.adapter.request(&message).ok()
+    provider.request(&message).ok()
 }
 
 fn case(

@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::lanes::LANES;
 use super::providers::Providers;
 use crate::config::{self, Config};
-use crate::intake::consumer::connect;
+use crate::intake::subscription::connect;
 use crate::intake::topology;
 use crate::ledger::Ledger;
 

@@ -57,8 +57,7 @@ fn e164(number: &str, default_region: Option<Region>) -> Result<String, &'static
     }
 }
 
-/// Loads the numbering plans: 10 ms and 7 MB, better spent before the first message, since what is
-/// thrown away on the way is then there for everything else.
+/// Loads the numbering plans, which takes 10 ms and 7 MB, before the first message has to wait for it.
 pub fn load_plans() {
     LazyLock::force(&PHONE_NUMBER_UTIL);
 }

@@ -4,10 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use lapin::BasicProperties;
 use lapin::message::Delivery;
-use lapin::options::BasicAckOptions;
 use lapin::types::{FieldTable, ShortString};
-use lapin::{BasicProperties, Channel as AmqpChannel};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -18,9 +17,12 @@ use crate::ledger::claim::{Claim, NewClaim};
 use crate::ledger::quarantine::{Message, Quarantined};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{self, ByReason, result};
-use crate::provider::Request;
+use crate::provider::{Request, Unrenderable};
 use crate::reconnect::Reconnect;
 use crate::worker::lane::{Held, Job, Lane};
+
+/// Why a message is quarantined over which our own code panicked.
+const FAULT: &str = "fault_of_nuncio";
 
 /// What happens to deliveries, up to the moment at which they may be acked.
 #[derive(Clone)]
@@ -55,9 +57,7 @@ impl Intake {
         let mut claims = Vec::with_capacity(batch.len());
         let mut candidates = Vec::with_capacity(batch.len());
         for delivery in batch {
-            // A message that our code cannot stand must not end the task that reads the queue.
-            let read = catch_unwind(AssertUnwindSafe(|| read(lane, &delivery)));
-            match read.unwrap_or_else(|_| Err(panicked())) {
+            match read(lane, &delivery) {
                 Ok((claim, request)) => {
                     claims.push(claim);
                     candidates.push(Candidate { request, delivery });
@@ -169,13 +169,6 @@ impl Intake {
     }
 }
 
-/// Acks a batch with one frame. Only ever on the AMQP channel that its deliveries came on: tags
-/// start again at one on the next.
-pub async fn ack_up_to(amqp: &AmqpChannel, last: u64) -> lapin::Result<()> {
-    amqp.basic_ack(last, BasicAckOptions { multiple: true })
-        .await
-}
-
 async fn hand_on(
     lane: &Lane,
     claimed: Vec<(Arc<Notification>, Request)>,
@@ -205,9 +198,20 @@ async fn hand_on(
 
 fn read(lane: &Lane, delivery: &Delivery) -> Result<(NewClaim, Request), Rejection> {
     let channel = &lane.channel;
-    let notification = decode(channel, &delivery.data, &envelope(&delivery.properties))?;
+    let decoded = || decode(channel, &delivery.data, &envelope(&delivery.properties));
+    // A message that our code cannot stand must not end the task that reads the queue.
+    let decoded = catch_unwind(AssertUnwindSafe(decoded));
+    let notification = decoded.unwrap_or_else(|_| {
+        Err(Rejection {
+            reason: FAULT,
+            detail: Unrenderable::Fault.to_string(),
+        })
+    })?;
     let request = lane.request(&notification, 1).map_err(|wrong| Rejection {
-        reason: "no_form",
+        reason: match wrong {
+            Unrenderable::Message(_) => "no_form",
+            Unrenderable::Fault => FAULT,
+        },
         detail: format!("provider {}: {wrong}", channel.provider.name),
     })?;
     let claim = NewClaim {
@@ -215,13 +219,6 @@ fn read(lane: &Lane, delivery: &Delivery) -> Result<(NewClaim, Request), Rejecti
         request_hash: request.hash(),
     };
     Ok((claim, request))
-}
-
-fn panicked() -> Rejection {
-    Rejection {
-        reason: "fault_of_nuncio",
-        detail: "nuncio panicked over it: see its log for the place".to_owned(),
-    }
 }
 
 fn unstorable(error: &LedgerError) -> Rejection {

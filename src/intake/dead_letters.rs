@@ -13,8 +13,8 @@ use lapin::{BasicProperties, Channel as AmqpChannel, Event};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::consumer::{OpenError, connect, is_unreadable};
 use super::publish::{PublishError, Publisher};
+use super::subscription::{OpenError, connect, is_unreadable};
 use super::topology;
 use crate::config::{Broker, Channel};
 

@@ -6,4 +6,5 @@ pub mod consumer;
 pub mod dead_letters;
 pub mod decode;
 pub mod publish;
+pub mod subscription;
 pub mod topology;

@@ -10,8 +10,8 @@ use lapin::{BasicProperties, Channel as AmqpChannel, Confirmation};
 use serde_json::json;
 use thiserror::Error;
 
-use super::consumer::connect;
 use super::decode::{Envelope, decode};
+use super::subscription::connect;
 use super::topology;
 use crate::config::Config;
 

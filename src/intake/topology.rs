@@ -1,10 +1,14 @@
 //! Exchanges and queues: declared when missing, verified when there, never changed.
 
+use std::sync::Arc;
+
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel as AmqpChannel, ExchangeKind};
 
+use super::subscription::{OpenError, connect, in_time};
 use crate::config::{Broker, Channel};
+use crate::worker::lane::Lane;
 
 /// Where what a queue gives up goes: the exchange's name with this ending.
 const DEAD: &str = ".dead";
@@ -13,6 +17,25 @@ const DEAD: &str = ".dead";
 #[must_use]
 pub fn dead_queue(channel: &Channel) -> String {
     format!("{}{DEAD}", channel.queue)
+}
+
+/// Declares, and so verifies, what every channel needs.
+///
+/// # Errors
+/// When the broker does not answer, or has something else under one of the names.
+pub async fn verify(broker: &Broker, lanes: &[Arc<Lane>]) -> Result<(), OpenError> {
+    in_time(async {
+        let connection = connect(broker, "nuncio topology").await?;
+        let amqp = connection.create_channel().await?;
+        for lane in lanes {
+            declare(&amqp, broker, &lane.channel).await?;
+        }
+        // The topology stands; how this connection ends does not matter.
+        let _ = amqp.close(200, "done".into()).await;
+        let _ = connection.close(200, "done".into()).await;
+        Ok(())
+    })
+    .await
 }
 
 /// Declares what a channel needs: the exchange that producers publish to, the channel's queue bound

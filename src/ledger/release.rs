@@ -37,21 +37,6 @@ pub struct QuarantinedRow {
     pub now: DateTime<Utc>,
 }
 
-/// A quarantined message that something may be done with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
-    /// The ledger's number for it.
-    pub id: i64,
-    /// The queue that it came from.
-    pub queue: String,
-    /// A short name for the reason.
-    pub reason: String,
-    /// `held`, `released` or `dropped`.
-    pub state: String,
-    /// Whether the bytes of the body are kept.
-    pub kept: bool,
-}
-
 /// One thing that a person did with a quarantined message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineLine {
@@ -83,14 +68,15 @@ pub struct QuarantineFilter {
 }
 
 impl Ledger {
-    /// Up to `limit` quarantined messages, by when they last came, the newest first.
+    /// Up to `limit` quarantined messages, all unless given, by when they last came, the newest
+    /// first.
     ///
     /// # Errors
     /// When the database did not answer.
     pub async fn quarantined(
         &self,
         filter: &QuarantineFilter,
-        limit: u32,
+        limit: Option<u32>,
     ) -> Result<Vec<QuarantinedRow>, LedgerError> {
         let (since, since_ago) = parts(filter.since);
         let (until, until_ago) = parts(filter.until);
@@ -118,44 +104,7 @@ impl Ledger {
                 since_ago,
                 until,
                 until_ago,
-                i64::from(limit),
-            )
-            .fetch_all(connection)
-            .await
-        })
-        .await
-    }
-
-    /// Every quarantined message that the filter lets through, in the order in which they first
-    /// came.
-    ///
-    /// # Errors
-    /// When the database did not answer.
-    pub async fn chosen(&self, filter: &QuarantineFilter) -> Result<Vec<Chosen>, LedgerError> {
-        let (since, since_ago) = parts(filter.since);
-        let (until, until_ago) = parts(filter.until);
-        self.run(async |connection| {
-            sqlx::query_as!(
-                Chosen,
-                r#"select id, queue, reason, state, octet_length(body) = body_size as "kept!"
-                 from quarantine
-                 where ($1::bigint[] is null or id = any($1))
-                    and (cardinality($2::text[]) = 0 or reason = any($2))
-                    and ($3::text is null or queue = $3)
-                    and (not $4::bool or state = 'held')
-                    and last_at >=
-                        coalesce($5::timestamptz, now() - make_interval(secs => $6), '-infinity')
-                    and last_at <
-                        coalesce($7::timestamptz, now() - make_interval(secs => $8), 'infinity')
-                 order by id"#,
-                filter.ids.as_deref(),
-                &filter.reasons,
-                filter.queue,
-                filter.held,
-                since,
-                since_ago,
-                until,
-                until_ago,
+                limit.map(i64::from),
             )
             .fetch_all(connection)
             .await

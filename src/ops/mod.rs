@@ -33,8 +33,8 @@ use std::io::{self, BufRead, ErrorKind, Write};
 
 use thiserror::Error;
 
-use crate::intake::consumer::OpenError;
 use crate::intake::dead_letters::RedriveError;
+use crate::intake::subscription::OpenError;
 use crate::ledger::LedgerError;
 
 /// Done, or nothing to do.

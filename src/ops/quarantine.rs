@@ -41,8 +41,9 @@ pub enum QuarantineCommand {
 
 /// Does what `args` say. Exits with [`super::DONE`], [`super::NOT_FOUND`] for a number that names
 /// nothing, or [`super::NOT_CHANGED`] when something that was named is not held, or cannot be
-/// released; with [`super::COULD_NOT`] when told to `stop` before the end, or when the broker did
-/// not take something.
+/// released; with [`super::COULD_NOT`] when told to stop before the end, or when the broker did
+/// not take something. `stop` gives the token; it is asked for only when the work begins, since a
+/// signal at the question before must end the process as usual.
 ///
 /// # Errors
 /// When the ledger, the broker or the terminal failed, or nobody is there to confirm.
@@ -51,7 +52,7 @@ pub async fn run(
     config: &Config,
     args: &QuarantineArgs,
     terminal: &mut Terminal<'_>,
-    stop: &CancellationToken,
+    stop: &dyn Fn() -> CancellationToken,
 ) -> Result<u8, OpsError> {
     match &args.command {
         QuarantineCommand::List(args) => list::run(ledger, args, terminal).await,

@@ -10,6 +10,7 @@ pub mod client;
 pub mod http;
 pub mod retry_after;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,8 +155,14 @@ pub struct Answer {
 
 /// Why a message cannot be put into a request for this provider. Certainly not sent.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct Unrenderable(pub String);
+pub enum Unrenderable {
+    /// It lacks something, or has a value that the request cannot carry.
+    #[error("{0}")]
+    Message(String),
+    /// Our own code could not stand it.
+    #[error("nuncio panicked over it, which is a fault of ours: see the log")]
+    Fault,
+}
 
 /// One provider's dialect.
 pub trait Adapter: Send + Sync {
@@ -190,4 +197,15 @@ pub struct Provider {
     pub request_timeout: Duration,
     /// Whether it takes mail addresses with letters beyond ASCII before the `@`.
     pub smtputf8: bool,
+}
+
+impl Provider {
+    /// As [`Adapter::request`]. A panic in there is about one message, and ends nobody's task.
+    ///
+    /// # Errors
+    /// When the message has no form for this provider.
+    pub fn request(&self, message: &Message<'_>) -> Result<Request, Unrenderable> {
+        catch_unwind(AssertUnwindSafe(|| self.adapter.request(message)))
+            .unwrap_or(Err(Unrenderable::Fault))
+    }
 }

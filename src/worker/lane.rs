@@ -114,11 +114,9 @@ impl Lane {
         notification: &Notification,
         generation: u32,
     ) -> Result<Request, Unrenderable> {
-        self.channel.provider.adapter.request(&Message::new(
-            &self.channel,
-            notification,
-            generation,
-        ))
+        self.channel
+            .provider
+            .request(&Message::new(&self.channel, notification, generation))
     }
 
     /// Waits for up to `most` slots, at least one. `None` when told to stop.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{OpsError, Terminal, indented, when, words};
 use crate::ledger::Ledger;
-use crate::ledger::release::{Chosen, QuarantineFilter};
+use crate::ledger::release::{QuarantineFilter, QuarantinedRow};
 use crate::ledger::story::Moment;
 use crate::table::table;
 
@@ -67,7 +67,7 @@ pub struct ChoiceArgs {
 /// What a decision is about.
 pub(super) struct Choice {
     /// Held messages.
-    pub(super) held: Vec<Chosen>,
+    pub(super) held: Vec<QuarantinedRow>,
     /// What was named and cannot be it, and why.
     pub(super) unchanged: Vec<(i64, String)>,
     /// Numbers that name nothing.
@@ -78,7 +78,7 @@ impl ChoiceArgs {
     /// Looks them up.
     pub(super) async fn choose(&self, ledger: &Ledger) -> Result<Choice, OpsError> {
         if self.all {
-            let held = ledger.chosen(&self.filter.filter(true)).await?;
+            let held = in_order(ledger, &self.filter.filter(true)).await?;
             return Ok(Choice {
                 held,
                 unchanged: Vec::new(),
@@ -89,12 +89,12 @@ impl ChoiceArgs {
             ids: Some(self.ids.clone()),
             ..QuarantineFilter::default()
         };
-        let found = ledger.chosen(&filter).await?;
+        let found = in_order(ledger, &filter).await?;
         let known = |id: &i64| found.iter().any(|chosen| chosen.id == *id);
         let unknown = self.ids.iter().copied().filter(|id| !known(id)).collect();
         let (held, rest): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|chosen| chosen.state == "held");
-        let why = |chosen: Chosen| (chosen.id, format!("it is {} already", chosen.state));
+        let why = |chosen: QuarantinedRow| (chosen.id, format!("it is {} already", chosen.state));
         Ok(Choice {
             held,
             unchanged: rest.into_iter().map(why).collect(),
@@ -102,11 +102,11 @@ impl ChoiceArgs {
         })
     }
 
-    /// Shows what all of a kind is, and asks. `None` is yes; a text says why it is not.
+    /// Shows what all of a kind is, and asks. Numbers, `--yes` and nothing at all need no answer.
     pub(super) fn confirmed(
         &self,
         verb: &str,
-        held: &[Chosen],
+        held: &[QuarantinedRow],
         terminal: &mut Terminal<'_>,
     ) -> Result<bool, OpsError> {
         if !self.all || self.yes || held.is_empty() {
@@ -123,6 +123,16 @@ impl ChoiceArgs {
     }
 }
 
+/// All that the filter lets through, in the order in which they first came.
+async fn in_order(
+    ledger: &Ledger,
+    filter: &QuarantineFilter,
+) -> Result<Vec<QuarantinedRow>, OpsError> {
+    let mut rows = ledger.quarantined(filter, None).await?;
+    rows.sort_by_key(|row| row.id);
+    Ok(rows)
+}
+
 /// "1 message", "2 messages".
 pub(super) fn messages(count: usize) -> String {
     match count {
@@ -132,7 +142,7 @@ pub(super) fn messages(count: usize) -> String {
 }
 
 /// How many there are by queue and reason.
-pub(super) fn groups(held: &[Chosen]) -> BTreeMap<(&str, &str), (u64, u64)> {
+pub(super) fn groups(held: &[QuarantinedRow]) -> BTreeMap<(&str, &str), (u64, u64)> {
     let mut groups = BTreeMap::new();
     for chosen in held {
         let (all, without_bytes) = groups
@@ -144,7 +154,7 @@ pub(super) fn groups(held: &[Chosen]) -> BTreeMap<(&str, &str), (u64, u64)> {
     groups
 }
 
-pub(super) fn groups_text(held: &[Chosen]) -> String {
+pub(super) fn groups_text(held: &[QuarantinedRow]) -> String {
     let mut table = table(["QUEUE", "REASON", "MESSAGES", "WITHOUT BYTES"]);
     for ((queue, reason), (all, without_bytes)) in groups(held) {
         table.add_row([
@@ -157,7 +167,7 @@ pub(super) fn groups_text(held: &[Chosen]) -> String {
     indented(&table)
 }
 
-pub(super) fn groups_json(held: &[Chosen]) -> Value {
+pub(super) fn groups_json(held: &[QuarantinedRow]) -> Value {
     let group = |((queue, reason), (all, without_bytes))| {
         json!({
             "queue": queue, "reason": reason, "messages": all, "without_bytes": without_bytes,

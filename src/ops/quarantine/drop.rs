@@ -32,7 +32,7 @@ pub(super) async fn run(
     ledger: &Ledger,
     args: &DropArgs,
     terminal: &mut Terminal<'_>,
-    stop: &CancellationToken,
+    stop: &dyn Fn() -> CancellationToken,
 ) -> Result<u8, OpsError> {
     let choice = args.choice.choose(ledger).await?;
     if args.choice.dry_run {
@@ -52,6 +52,7 @@ pub(super) async fn run(
         terminal.print("Nothing was changed. Not confirmed.\n")?;
         return Ok(NOT_CHANGED);
     }
+    let stop = stop();
     let ids: Vec<i64> = choice.held.iter().map(|chosen| chosen.id).collect();
     let progress = Progress::of("dropped");
     let mut dropped = 0;

@@ -32,7 +32,7 @@ pub(super) async fn run(
     terminal: &mut Terminal<'_>,
 ) -> Result<u8, OpsError> {
     let filter = args.filter.filter(!args.decided);
-    let mut rows = ledger.quarantined(&filter, args.limit + 1).await?;
+    let mut rows = ledger.quarantined(&filter, Some(args.limit + 1)).await?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
     rows.truncate(limit);

@@ -22,9 +22,9 @@ use super::super::{
 };
 use super::choice::{Choice, ChoiceArgs, groups_json, groups_text, messages};
 use crate::config::Config;
-use crate::intake::consumer::connect;
 use crate::intake::publish::{PublishError, Publisher};
-use crate::ledger::release::Chosen;
+use crate::intake::subscription::connect;
+use crate::ledger::release::QuarantinedRow;
 use crate::ledger::{Ledger, LedgerError, quarantine::Message};
 
 /// Messages under way at once.
@@ -69,7 +69,7 @@ pub(super) async fn run(
     config: &Config,
     args: &ReleaseArgs,
     terminal: &mut Terminal<'_>,
-    stop: &CancellationToken,
+    stop: &dyn Fn() -> CancellationToken,
 ) -> Result<u8, OpsError> {
     let mut choice = args.choice.choose(ledger).await?;
     if args.choice.dry_run {
@@ -96,7 +96,7 @@ pub(super) async fn run(
         terminal.print("Nothing was changed. Not confirmed.\n")?;
         return Ok(NOT_CHANGED);
     }
-    let done = release(ledger, config, &args.by, &choice.held, stop).await?;
+    let done = release(ledger, config, &args.by, &choice.held, &stop()).await?;
     let skipped = if args.choice.all {
         without_bytes.len()
     } else {
@@ -117,7 +117,7 @@ async fn release(
     ledger: &Ledger,
     config: &Config,
     by: &str,
-    held: &[Chosen],
+    held: &[QuarantinedRow],
     stop: &CancellationToken,
 ) -> Result<Released, OpsError> {
     let mut done = Released::default();
@@ -180,7 +180,7 @@ async fn release(
 async fn release_one(
     ledger: &Ledger,
     publisher: &Publisher,
-    chosen: &Chosen,
+    chosen: &QuarantinedRow,
     channel: &str,
     by: &str,
 ) -> Result<(), Failure> {

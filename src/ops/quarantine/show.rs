@@ -37,7 +37,7 @@ pub(super) async fn run(
         ids: Some(vec![args.id]),
         ..QuarantineFilter::default()
     };
-    let Some(row) = ledger.quarantined(&filter, 1).await?.pop() else {
+    let Some(row) = ledger.quarantined(&filter, Some(1)).await?.pop() else {
         terminal.print(&format!("There is no quarantined message {}.\n", args.id))?;
         return Ok(NOT_FOUND);
     };

@@ -83,7 +83,8 @@ impl Call {
 
     /// The request for one message.
     pub(super) fn render(&self, variables: &Value) -> Result<Request, Unrenderable> {
-        let wrong = |part: &str, message: String| Unrenderable(format!("{part}: {message}"));
+        let wrong =
+            |part: &str, message: String| Unrenderable::Message(format!("{part}: {message}"));
         let mut headers = HeaderMap::new();
         if let Some(content_type) = self.body.content_type() {
             let value = header_value(content_type).map_err(|error| wrong("content_type", error))?;

@@ -128,7 +128,7 @@ fn quarantined_messages_are_forgotten_only_when_asked_for() {
         assert_eq!(report.quarantined, 4);
         assert_eq!(
             h.ledger
-                .quarantined(&QuarantineFilter::default(), 10)
+                .quarantined(&QuarantineFilter::default(), None)
                 .await
                 .unwrap()
                 .len(),

@@ -43,7 +43,9 @@ fn no_value_breaks_out_of_a_url() {
         let refused = request(&*adapter, &content(text)).err();
         assert_eq!(
             refused,
-            Some(Unrenderable("url: a value leads to another place".into())),
+            Some(Unrenderable::Message(
+                "url: a value leads to another place".into()
+            )),
             "{text}"
         );
     }
@@ -58,7 +60,7 @@ fn no_value_breaks_out_of_a_header() {
         let refused = request(&*adapter, &content(text)).err();
         assert_eq!(
             refused,
-            Some(Unrenderable(
+            Some(Unrenderable::Message(
                 "header x-text: a value has a control character".into()
             )),
             "{text:?}"
@@ -67,7 +69,9 @@ fn no_value_breaks_out_of_a_header() {
     let refused = request(&*adapter, &content("ü")).err();
     assert_eq!(
         refused,
-        Some(Unrenderable("header x-text: a value is not ASCII".into()))
+        Some(Unrenderable::Message(
+            "header x-text: a value is not ASCII".into()
+        ))
     );
 }
 

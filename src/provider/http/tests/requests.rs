@@ -69,14 +69,16 @@ fn a_placeholder_within_text_must_have_a_value() {
     let refused = request(&*adapter, &content("secret words")).err();
     assert_eq!(
         refused,
-        Some(Unrenderable("body: the message has no `subject`".into()))
+        Some(Unrenderable::Message(
+            "body: the message has no `subject`".into()
+        ))
     );
 
     let adapter = sending("url = \"https://p.example/{{ metadata.account }}/{{ to }}\"");
     let refused = request(&*adapter, &content("secret words")).err();
     assert_eq!(
         refused,
-        Some(Unrenderable(
+        Some(Unrenderable::Message(
             "url: the message has no `metadata.account`".into()
         ))
     );
