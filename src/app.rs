@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -398,32 +399,40 @@ fn in_flight((slots, all): &(Arc<Semaphore>, usize)) -> usize {
 }
 
 /// A token that SIGTERM, or an interrupt from the terminal, cancels. A second one ends the process
-/// at once.
+/// at once. Both are heard from the moment of the call.
 #[must_use]
 pub fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
+    let mut terminate = heard(SignalKind::terminate());
+    let mut interrupt = heard(SignalKind::interrupt());
     let signals = stop.clone();
     tokio::spawn(async move {
-        told_to_stop().await;
-        signals.cancel();
-        told_to_stop().await;
-        tracing::warn!("told twice: stopping at once");
-        std::process::exit(1);
+        for told_before in [false, true] {
+            tokio::select! {
+                () = next(&mut terminate) => {}
+                () = next(&mut interrupt) => {}
+            }
+            if told_before {
+                tracing::warn!("told twice: stopping at once");
+                std::process::exit(1);
+            }
+            signals.cancel();
+        }
     });
     stop
 }
 
-async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = match signal(SignalKind::terminate()) {
-        Ok(terminate) => terminate,
-        Err(error) => {
-            tracing::warn!(%error, "SIGTERM cannot be heard");
-            return std::future::pending().await;
+fn heard(kind: SignalKind) -> Option<Signal> {
+    signal(kind)
+        .inspect_err(|error| tracing::warn!(%error, ?kind, "a signal cannot be heard"))
+        .ok()
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
         }
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        None => std::future::pending().await,
     }
 }

@@ -14,6 +14,7 @@ use nuncio::ops::{self, OpsError, Terminal, explain, list, quarantine, redrive, 
 use nuncio::plan::{self, PlanArgs};
 use nuncio::sandbox::{self, SandboxArgs};
 use nuncio::{check, telemetry};
+use tokio_util::sync::CancellationToken;
 
 /// Exit code for a configuration that cannot be used (EX_USAGE of sysexits.h).
 const USAGE: u8 = 64;
@@ -88,7 +89,11 @@ fn main() -> ExitCode {
 async fn command(cli: Cli) -> ExitCode {
     let config = || load(&cli.config);
     match cli.command {
-        Command::Run { role } => with(config(), async |config| run(config, &role).await).await,
+        Command::Run { role } => {
+            // Heard before anything that takes time.
+            let stop = app::stop_on_signal();
+            with(config(), async |config| run(config, &role, stop).await).await
+        }
         Command::Check(args) => {
             with(config(), async |config| check::run(&config, &args).await).await
         }
@@ -146,12 +151,12 @@ async fn command(cli: Cli) -> ExitCode {
     }
 }
 
-async fn run(config: Config, roles: &[Role]) -> ExitCode {
+async fn run(config: Config, roles: &[Role], stop: CancellationToken) -> ExitCode {
     telemetry::start(config.log.format);
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    match app::run(config, roles, app::stop_on_signal()).await {
+    match app::run(config, roles, stop).await {
         Ok(left) if left.panicked => ExitCode::from(SOFTWARE),
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => fail(&error, 1),

@@ -189,20 +189,30 @@ impl Worker {
             .expect("the process is ours to kill");
     }
 
-    /// SIGTERM, without waiting.
+    /// SIGTERM, without waiting for what it does. A process that has only just been started knows
+    /// nothing of signals, so this waits until it listens.
     pub fn terminate(&self) {
+        soon("it listens for SIGTERM", || self.listens());
         self.signal(Signal::TERM);
+    }
+
+    /// Whether SIGTERM is among the signals that it catches, or it has ended.
+    fn listens(&self) -> bool {
+        let Some(id) = self.child.id() else {
+            return true;
+        };
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        let has_ended = field("State:").is_none_or(|state| state.trim_start().starts_with('Z'));
+        let caught = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        has_ended || caught.is_some_and(|mask| mask >> (Signal::TERM.as_raw() - 1) & 1 == 1)
     }
 
     /// SIGSTOP: it stands still until [`Worker::go_on`]. A signal takes its time to reach every
     /// thread, so this waits until each has stopped.
     pub fn stand_still(&self) {
         self.signal(Signal::STOP);
-        let began = Instant::now();
-        while !self.stands_still() {
-            assert!(began.elapsed() < PATIENCE, "it does not stop");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        soon("it stands still", || self.stands_still());
     }
 
     fn stands_still(&self) -> bool {
@@ -267,6 +277,15 @@ impl Worker {
         if let Some(status) = self.child.try_wait().expect("a child can be asked") {
             panic!("nuncio has ended ({status}):\n{}", self.log());
         }
+    }
+}
+
+/// Waits for what the kernel does in a moment, and does not announce.
+fn soon(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
